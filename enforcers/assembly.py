@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from enforcers import kernel_news
 from enforcers.audit import AuditLog
 from enforcers.clocks import Clocks, clocks_of
 from enforcers.config import AgentConfig
@@ -79,7 +80,9 @@ def _assemble(
     mechanisms: Mechanisms,
     post: Post | None = None,
 ) -> Parts:
-    host = HostAccess(runner=SubprocessRunner(), host_fs=HostFs(), post=post)
+    host = HostAccess(
+        runner=SubprocessRunner(), host_fs=HostFs(), post=post, hear=kernel_news.hear
+    )
     host_fs = host.host_fs
     state_dir = StateDir(root=root)
     clocks = clocks_of(host_fs)

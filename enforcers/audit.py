@@ -26,26 +26,28 @@ class AuditLog:
         Lines that cannot be written go to the log instead: with a full disk, too, it must be
         possible to put the kernel back.
         """
-        lines = [self._line(change, error) for change in changes]
+        at = self._clock().isoformat()
         try:
             self._rotate()
             with self._path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(line) + "\n" for line in lines)
+                # Line by line: a first policy has hundreds.
+                file.writelines(json.dumps(_line(change, at, error)) + "\n" for change in changes)
         except OSError:
-            for line in lines:
-                log.exception("audit line not written", extra=line)
-
-    def _line(self, change: Change, error: str | None) -> dict[str, str | None]:
-        return {
-            "at": self._clock().isoformat(),
-            "target": change.target,
-            "before": change.before,
-            "after": change.after,
-            "write": str(change.write),
-            "allocation": change.allocation,
-            "error": error,
-        }
+            for change in changes:
+                log.exception("audit line not written", extra=_line(change, at, error))
 
     def _rotate(self) -> None:
         if self._path.exists() and self._path.stat().st_size > LARGEST_FILE_BYTES:
             self._path.replace(self._path.with_suffix(".1.jsonl"))
+
+
+def _line(change: Change, at: str, error: str | None) -> dict[str, str | None]:
+    return {
+        "at": at,
+        "target": change.target,
+        "before": change.before,
+        "after": change.after,
+        "write": str(change.write),
+        "allocation": change.allocation,
+        "error": error,
+    }

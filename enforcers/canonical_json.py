@@ -10,7 +10,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -22,15 +22,37 @@ LARGEST_INTEGER = 2**63 - 1
 T = TypeVar("T")
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def encode(value: Any) -> bytes:
     """The canonical bytes of a dataclass: sorted keys, no spaces, ASCII, no NaN."""
-    return dump(to_plain(value))
+    return b"".join(_pieces(value))
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """Long lists become text item by item, so that their plain form is never whole in memory."""
+    kind: Any = type(value)
+    if isinstance(value, tuple):
+        begins = b"["
+        for item in value:
+            yield begins + dump(to_plain(item))
+            begins = b","
+        yield b"]" if value else b"[]"
+    elif names := _field_names(kind):
+        begins = b"{"
+        for name in sorted(names):
+            yield b'%b"%b":' % (begins, name.encode())
+            yield from _pieces(getattr(value, name))
+            begins = b","
+        yield b"}"
+    else:
+        yield dump(to_plain(value))
 
 
 def dump(plain: Any) -> bytes:
     """The canonical bytes of plain JSON data."""
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("ascii")
+    return _ENCODER.encode(plain).encode("ascii")
 
 
 def to_plain(value: Any) -> Any:

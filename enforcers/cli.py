@@ -1,4 +1,7 @@
-"""The command `sluice-enforcer`."""
+"""The command `sluice-enforcer`.
+
+What one command alone needs is imported there: an agent that runs keeps in memory what it imports.
+"""
 
 import argparse
 import logging
@@ -6,26 +9,22 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
-from enforcers import config, dead_man, doctor, inspection, signals
+from enforcers import config, signals
 from enforcers.agent import Agent
 from enforcers.assembly import Parts, assemble
 from enforcers.client import Client
+from enforcers.clocks import Clocks
 from enforcers.errors import ConfigError, EnforcerError, StateError
 from enforcers.exchanging import asking, exchanging
 from enforcers.http_exchange import HttpExchange
 from enforcers.joint_post import Post
 from enforcers.log_format import start_logging
-from enforcers.metrics.endpoint import serving
-from enforcers.metrics.exposition import render
-from enforcers.metrics.families import families
 from enforcers.metrics.figures import Figures
 from enforcers.metrics.in_force import InForce
-from enforcers.reader import showing
-from enforcers.reader.collecting import collecting
 from enforcers.recovery import recover, why_doubtful
 from enforcers.service_manager import ServiceManager
 from enforcers.signals import Call, Calls
@@ -44,17 +43,16 @@ log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 if it did what it should."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.command == "doctor":
-        _check_fix(parser, options)
+    options = _parsed(argv)
     start_logging(verbose=options.verbose)
     if options.command not in {"run", "read"}:
         signals.let_through()
     if options.check:
+        from enforcers import doctor
+
         return doctor.show_host(as_json=options.json)
     if options.command is None:
-        parser.print_help(sys.stderr)
+        _parser().print_help(sys.stderr)
         return EXIT_USAGE
     try:
         status = _run_command(options)
@@ -69,6 +67,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.command == "doctor":
+        _check_fix(parser, options)
+    return options
+
+
 def _run_command(options: argparse.Namespace) -> int:
     if options.command == "version":
         print(VERSION)
@@ -78,10 +84,14 @@ def _run_command(options: argparse.Namespace) -> int:
     if options.command == "doctor":
         return _doctor(options)
     if options.command == "restore" and options.if_over:
+        from enforcers import dead_man
+
         return dead_man.restore_if_over(options.config)
     loaded = config.load(options.config)
     if options.command == "run":
         return run(loaded, file=options.config)
+    from enforcers import inspection
+
     if options.command == "plan":
         return inspection.show_plan(loaded, as_json=options.json)
     if options.command == "status":
@@ -98,6 +108,8 @@ def _check_fix(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
 
 def _doctor(options: argparse.Namespace) -> int:
     """Before the host is enrolled there is no configuration yet."""
+    from enforcers import doctor
+
     is_enrolled = options.config != Path(DEFAULT_CONFIG) or options.config.exists()
     if not is_enrolled:
         log.info("not enrolled yet, so only the host", extra={"file": DEFAULT_CONFIG})
@@ -111,6 +123,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _read(options: argparse.Namespace) -> int:
     if options.once:
+        from enforcers.reader import showing
+
         signals.let_through()
         return showing.show_reading(
             options.host, root=options.root, as_json=options.json, ask_qemu=options.ask_qemu
@@ -119,7 +133,7 @@ def _read(options: argparse.Namespace) -> int:
     with signals.listening() as calls, StateDir(root=loaded.buffer_dir.parent).exclusive():
         call: Call | None = Call.RELOAD
         while call is Call.RELOAD:
-            with collecting(loaded):
+            with _collecting(loaded):
                 log.info("reader started", extra={"host": loaded.host, "version": VERSION})
                 while (call := calls.wait(LONGEST_WAIT_S)) is None:
                     pass
@@ -148,7 +162,7 @@ def _enforce(
     loaded: config.AgentConfig, calls: Calls, manager: ServiceManager, in_force: InForce
 ) -> Call:
     """Enforce with one configuration until a call; read samples and show metrics if it says so."""
-    with ExitStack() as ends, collecting(loaded.reader):
+    with ExitStack() as ends, _collecting(loaded.reader):
         # In a dry run, too, what was in force before goes back when its lease is over.
         post = Post()
         parts = assemble(loaded, dry_run=False, post=post)
@@ -172,17 +186,35 @@ def _enforce(
             status_file=StateDir(root=loaded.state_dir).status,
             figures=None if loaded.metrics is None else figures,
         )
-        ends.enter_context(
-            serving(
-                loaded.metrics,
-                lambda: render(families(figures, loaded.host, parts.clocks.moment())),
-            )
-        )
+        ends.enter_context(_serving(loaded, figures, parts.clocks))
         ask = asking(client, host=loaded.host, now=parts.clocks.now)
         ends.enter_context(exchanging(post, ask))
         log.info("agent started", extra={"host": loaded.host, "version": VERSION})
         manager.tell("READY=1", f"STATUS=enforces for {loaded.host}")
         return agent.run(lambda seconds: manager.wait(calls, seconds))
+
+
+def _collecting(reader: config.ReaderConfig | None) -> AbstractContextManager[None]:
+    if reader is None:
+        return nullcontext()
+    from enforcers.reader.collecting import collecting
+
+    return collecting(reader)
+
+
+def _serving(
+    loaded: config.AgentConfig, figures: Figures, clocks: Clocks
+) -> AbstractContextManager[None]:
+    if loaded.metrics is None:
+        return nullcontext()
+    from enforcers.metrics.endpoint import serving
+    from enforcers.metrics.exposition import render
+    from enforcers.metrics.families import families
+
+    def text() -> bytes:
+        return render(families(figures, loaded.host, clocks.moment()))
+
+    return serving(loaded.metrics, text)
 
 
 def _read_again(file: Path, load: Callable[[Path], LoadedT], former: LoadedT) -> LoadedT:

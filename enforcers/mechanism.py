@@ -18,6 +18,7 @@ from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.host_fs import HostFs
 from enforcers.joint_post import Post
+from enforcers.kernel_news import Hear, deaf
 from enforcers.ledger import LedgerEntry
 from enforcers.qmp import Monitors, SocketMonitors
 from enforcers.runner import Runner
@@ -30,6 +31,7 @@ class HostAccess:
     """The host as mechanisms reach it; `clock_s` goes forward only.
 
     By `post` other hosts are told what is done on shared datastores; None if nobody is told.
+    `hear` listens to what the kernel tells of network interfaces.
     """
 
     runner: Runner
@@ -37,6 +39,7 @@ class HostAccess:
     monitors: Monitors = field(default_factory=SocketMonitors)
     clock_s: Callable[[], float] = time.monotonic
     post: Post | None = None
+    hear: Hear = deaf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,8 @@ _NOT_ASKED = {
 }
 _MISSING = frozenset({Outcome.INEFFECTIVE, Outcome.UNSUPPORTED})
 _NOTHING_SEEN = Seen(setting=None, counters=None)
+_UNCHANGED = ControlOutcome(outcome=Outcome.UNCHANGED, reason=RIGHT_ALREADY)
+_ALL_UNCHANGED = ControlOutcomes.all_as(_UNCHANGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,25 +123,38 @@ def _result(
     whole = attempt.plan.notes.get(item.id)
     if whole is None and attempt.error is not None:
         whole = Note(outcome=Outcome.FAILED, reason=attempt.error)
-    was_on_it = None if settled is None else settled.was_on(item.id, seen)
-    found = {
-        kind: _changed([change for change in made if kind in change.controls], was_on_it)
-        for kind in ControlKind
-    }
+    if whole is None and not made and not attempt.plan.shortfalls.get(item.id):
+        controls = _ALL_UNCHANGED
+    else:
+        was_on_it = None if settled is None else settled.was_on(item.id, seen)
+        found = _by_control(made, was_on_it)
+        controls = _with_notes(found, whole, item, desired, attempt.plan)
     return Enforced(
         allocation=item,
         applied=attempt.plan.wanted.get(item.id) if whole is None else None,
         seen=seen,
-        controls=_with_notes(found, whole, item, desired, attempt.plan),
+        controls=controls,
         is_changed=bool(made),
     )
 
 
+def _by_control(made: list[Change], was_on_it: bool | None) -> dict[ControlKind, ControlOutcome]:
+    """Most changes are of all controls, and then so is what is said of them."""
+    found: dict[ControlKind, ControlOutcome] = {}
+    told: list[tuple[list[Change], ControlOutcome]] = []
+    for kind in ControlKind:
+        own = [change for change in made if kind in change.controls]
+        known = next((outcome for changes, outcome in told if changes == own), None)
+        found[kind] = known or _changed(own, was_on_it)
+        told.append((own, found[kind]))
+    return found
+
+
 def _changed(made: list[Change], was_on_it: bool | None) -> ControlOutcome:
     """The outcome of the changes for one control; `was_on_it` None: for the first time."""
-    text = "; ".join(str(change) for change in made)
     if not made:
-        return ControlOutcome(outcome=Outcome.UNCHANGED, reason=RIGHT_ALREADY)
+        return _UNCHANGED
+    text = "; ".join(str(change) for change in made)
     if was_on_it is None:
         return ControlOutcome(outcome=Outcome.APPLIED, reason=text)
     if was_on_it:

@@ -44,23 +44,22 @@ class _Reader:
 
 
 @contextmanager
-def serving(address: Address | None, text: Callable[[], bytes]) -> Iterator[None]:
-    """Serve what `text` gives within the block; None serves nothing.
+def serving(address: Address, text: Callable[[], bytes]) -> Iterator[None]:
+    """Serve what `text` gives within the block.
 
     An address that cannot be had is logged, and the block runs without.
     """
     with ExitStack() as ends:
-        if address is not None:
-            try:
-                listener = ends.enter_context(listening_at(address))
-            except OSError as error:
-                log.error(  # noqa: TRY400  (the address is wrong, not the program)
-                    "metrics not served",
-                    extra={"at": str(address), "error": error.strerror or str(error)},
-                )
-            else:
-                ends.enter_context(_thread(listener, text))
-                log.info("metrics served", extra={"at": str(address)})
+        try:
+            listener = ends.enter_context(listening_at(address))
+        except OSError as error:
+            log.error(  # noqa: TRY400  (the address is wrong, not the program)
+                "metrics not served",
+                extra={"at": str(address), "error": error.strerror or str(error)},
+            )
+        else:
+            ends.enter_context(_thread(listener, text))
+            log.info("metrics served", extra={"at": str(address)})
         yield
 
 

@@ -113,11 +113,8 @@ class Collecting:
 
 
 @contextmanager
-def collecting(config: ReaderConfig | None) -> Iterator[None]:
-    """Read and send within the block; None reads nothing."""
-    if config is None:
-        yield
-        return
+def collecting(config: ReaderConfig) -> Iterator[None]:
+    """Read and send within the block."""
     running = Collecting(config)
     running.start()
     try:

@@ -224,13 +224,6 @@ def test_block_ends_at_once_in_spite_of_readers_that_hang(address: Address) -> N
         assert time.monotonic() - began_s < 1.0
 
 
-def test_nothing_is_opened_without_an_address() -> None:
-    before = threading.active_count()
-
-    with serving(None, lambda: SHORT):
-        assert threading.active_count() == before
-
-
 def test_socket_is_open_to_its_owner_alone_from_the_start(path_address: SocketAddress) -> None:
     former = os.umask(0)
     try:

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from enforcers.mechanisms.tc_htb.tc_text import HtbClass
+from enforcers.mechanisms.tc_htb.tc_text import ClassCounters
 from tests.host.stillness import Stillness
 
-Look = Callable[[], Mapping[str, HtbClass]]
-"""The classes of the uplink by number, as they are now."""
+Look = Callable[[], Mapping[str, ClassCounters]]
+"""What the classes of the uplink count, by number, as of now."""
 
 # What the machine's own pauses and TCP that waits for its timer take away says nothing of HTB.
 MOST_STILL_RATIO = 0.02

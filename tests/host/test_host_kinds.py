@@ -102,8 +102,9 @@ def send(
 
 def leaves(rig: Rig) -> dict[str, int]:
     """Bytes sent by class number."""
-    classes = look(rig).classes.items()
-    return {name: item.sent_bytes for name, item in classes if item.quantum_bytes is not None}
+    seen = look(rig)
+    leaves = [name for name, item in seen.classes.items() if item.quantum_bytes is not None]
+    return {name: seen.counters[name].sent_bytes for name in leaves}
 
 
 def most_of(sent: dict[str, int]) -> str:

@@ -63,7 +63,7 @@ def test_nfs_and_migration_share_the_hosts_part_and_its_ping_stays_short(
     }
     try:
         time.sleep(SETTLE_S)
-        rates = median_rates(lambda: look(rig).classes, classids, WINDOW_S).mbps
+        rates = median_rates(lambda: look(rig).counters, classids, WINDOW_S).mbps
         longest_ms = ping_p99_ms(frames_of_host)
     finally:
         for process in bulk:

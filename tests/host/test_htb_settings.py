@@ -240,7 +240,7 @@ def test_packets_find_the_class_of_their_workload(
         observed = plugin.observe(wanted, host_rig.ledger.entries())
         names = {"51ce:2": "rest", "51ce:10": "net-1", "51ce:11": "net-2", "51ce:12": "net-3"}
         return {
-            name: observed.classes[classid].sent_bytes // payload_and_heads
+            name: observed.counters[classid].sent_bytes // payload_and_heads
             for classid, name in names.items()
         }
 

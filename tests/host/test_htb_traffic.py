@@ -58,10 +58,10 @@ def measure_mbps(rig: Rig) -> dict[str, float]:
     """
     time.sleep(SETTLE_S)
     for _ in range(ATTEMPTS):
-        before, started_s = look(rig).classes, time.monotonic()
+        before, started_s = look(rig).counters, time.monotonic()
         with Stillness() as machine:
             all_sent = _all_send(rig, WINDOW_S)
-        after, window_s = look(rig).classes, time.monotonic() - started_s
+        after, window_s = look(rig).counters, time.monotonic() - started_s
         if all_sent and machine.still_s <= LONGEST_STANDSTILL_RATIO * window_s:
             break
     return {
@@ -76,7 +76,7 @@ def _all_send(rig: Rig, window_s: float) -> bool:
     waiting: Counter[str] = Counter()
     for _ in range(LOOKS):
         time.sleep(window_s / LOOKS)
-        classes = look(rig).classes
+        classes = look(rig).counters
         own = [classid for classid in WORKLOAD_CLASSES if classid in classes]
         waiting.update({classid: classes[classid].backlog_bytes > 0 for classid in own})
     return all(count >= LEAST_WAITING_RATIO * LOOKS for count in waiting.values())
@@ -179,12 +179,12 @@ def test_host_has_its_reservation_and_shares_and_leaves_what_it_does_not_send(
 def test_policy_changes_while_traffic_flows(traffic_rig: Rig) -> None:
     apply(traffic_rig, vnic(1, 60e6), vnic(2), vnic(3))
     first = measure_mbps(traffic_rig)
-    before = look(traffic_rig).classes
+    before = look(traffic_rig).counters
 
     apply(traffic_rig, vnic(1), vnic(2, 60e6), vnic(3))
     second = measure_mbps(traffic_rig)
 
-    after = look(traffic_rig).classes
+    after = look(traffic_rig).counters
     # Nothing was torn down: the counters go on.
     assert all(after[name].sent_bytes > before[name].sent_bytes for name in WORKLOAD_CLASSES)
     assert first["vm1"] == pytest.approx(60 + 34 / 3, abs=TOLERANCE_MBPS)

@@ -75,12 +75,12 @@ def _sent_bytes_per_s(
     built: Host, window_s: float, policies: Sequence[Sequence[Allocation]]
 ) -> float:
     """What the uplink sent in a window in which these come in force one after the other."""
-    before, began_s = built.classes()[ROOT_CLASS].sent_bytes, time.monotonic()
+    before, began_s = built.counters()[ROOT_CLASS].sent_bytes, time.monotonic()
     for number, policy in enumerate(policies, start=1):
         time.sleep(max(0.0, began_s + number * EVERY_S - time.monotonic()))
         built.enforce(*policy)
     time.sleep(max(0.0, began_s + window_s - time.monotonic()))
-    sent = built.classes()[ROOT_CLASS].sent_bytes - before
+    sent = built.counters()[ROOT_CLASS].sent_bytes - before
     return sent / (time.monotonic() - began_s)
 
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from enforcers.contract import Allocation
 from enforcers.mechanisms.tc_htb.observed import MAJOR, HtbObserved
-from enforcers.mechanisms.tc_htb.tc_text import HtbClass
+from enforcers.mechanisms.tc_htb.tc_text import ClassCounters
 from tests.enforcers.policies import LINK, document, nothing
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SENDER, SINK, NamespaceRunner, Network, network, sender
@@ -67,11 +67,11 @@ class Host:
         """Give those who send time to find their rate."""
         time.sleep(SETTLE_S)
 
-    def classes(self) -> Mapping[str, HtbClass]:
-        """The classes of the uplink by number."""
+    def counters(self) -> Mapping[str, ClassCounters]:
+        """What the classes of the uplink count, by number."""
         observed = self.rig.mechanisms["tc_htb"].observe(nothing("up0"), self.rig.ledger.entries())
         assert isinstance(observed, HtbObserved)
-        return observed.classes
+        return observed.counters
 
 
 def class_of(place: int) -> str:

@@ -65,7 +65,7 @@ def _measure(effort: Effort) -> list[Row]:
         unloaded = pings(built.network, built.network.host, effort.pings)
         _fill(built)
         built.settle()
-        rates = median_rates(built.classes, _CLASSES, effort.window_s)
+        rates = median_rates(built.counters, _CLASSES, effort.window_s)
         loaded = pings(built.network, built.network.host, effort.pings)
     return _rows(rates, unloaded, loaded)
 

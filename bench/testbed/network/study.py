@@ -58,7 +58,7 @@ def _step(built: Host, step: str, effort: Effort) -> Row:
         built.let_send(*reservations)
         classids = {f"vm{number}": class_of(n) for n, number in enumerate(reservations)}
         built.settle()
-        rates = median_rates(built.classes, classids, effort.window_s)
+        rates = median_rates(built.counters, classids, effort.window_s)
         ideal = ideal_mbps(reservations)
         apart.append(off_ideal_ratio(rates, ideal))
         notes.append(f"{rates.text}, ideal {' / '.join(f'{one:.1f}' for one in ideal.values())}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from enforcers.contract import (
     Allocation,
@@ -24,13 +24,11 @@ from enforcers.mechanisms.cgroup_io import (
     shortfalls,
     shown,
 )
-from enforcers.mechanisms.cgroup_io.balancing import Balancing, Ground
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
 from enforcers.mechanisms.cgroup_io.finding import Finding
 from enforcers.mechanisms.cgroup_io.fixes import fixes
-from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING, located
 from enforcers.mechanisms.cgroup_io.observed import (
     IoObserved,
@@ -44,6 +42,9 @@ from enforcers.mechanisms.cgroup_io.obstacles import obstacles
 from enforcers.mechanisms.cgroup_io.ownership import Ownership
 from enforcers.mechanisms.cgroup_io.standing import Standing
 from enforcers.mechanisms.cgroup_io.unlike_default import find_unlike_default
+
+if TYPE_CHECKING:
+    from enforcers.mechanisms.cgroup_io.followed_devices import FollowedDevices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +67,9 @@ class CgroupIo:
         self._host_fs = host.host_fs
         self._config = config
         self._finding = Finding(host.host_fs, config.subtrees)
-        self._followed: dict[str, tuple[Desired, Balancing]] = {}
         self._post = host.post
-        self._joint: dict[str, JointBudget] = {}
+        # None until a policy is in force.
+        self._followed: FollowedDevices | None = None
 
     def support(self) -> MechanismSupport:
         mount = io_mount(self._host_fs)
@@ -97,7 +98,7 @@ class CgroupIo:
             groups=groups | noted,
             config=self._config,
             entries=entries,
-            standing=self._standing(desired),
+            standing=Standing() if self._followed is None else self._followed.standing(desired),
             places=known,
         )
         if desired.spec is None or not self._may_resume(desired.spec, observed):
@@ -108,7 +109,7 @@ class CgroupIo:
         """Whether this agent has not followed the device, which may have a part of a datastore."""
         return (
             self._post is not None
-            and observed.device not in self._followed
+            and (self._followed is None or observed.device not in self._followed)
             and spec.unit is Unit.IOPS
             and shortfalls.obstacle(spec, observed) is None
         )
@@ -167,70 +168,27 @@ class CgroupIo:
         executor: Executor,
         clock_s: Callable[[], float],
     ) -> None:
-        known = self._followed.get(desired.device)
-        if known is not None and known[0] is desired:
-            known[1].follow(executor, clock_s)
+        if self._followed is None:
+            from enforcers.mechanisms.cgroup_io.followed_devices import FollowedDevices
+
+            self._followed = FollowedDevices(self._host_fs, self._post)
+        if self._followed.goes_on(desired, executor, clock_s):
             return
         observed = self.observe(desired, entries)
         if desired.spec is None or shortfalls.obstacle(desired.spec, observed) is not None:
-            self._followed.pop(desired.device, None)
-            self._joint.pop(desired.device, None)
+            self._followed.forget(desired.device)
             return
-        before = observed.standing if observed.standing.is_resumed else None
         wanted = self._wanted(desired.spec, desired.allocations, observed)
-        ground = Ground(
-            spec=desired.spec,
+        self._followed.begin(
+            desired,
+            desired.spec,
+            observed,
             kept=wanted.kept,
             controls=wanted.controls,
-            observed=observed,
-            model=wanted.ownership.model
-            if before is None
-            else ownership.stated_model(desired.spec, observed),
+            model=wanted.ownership.model,
+            executor=executor,
+            clock_s=clock_s,
         )
-        if known is None or not known[1].is_of(ground):
-            joint = self._joint_budget(desired.spec, observed, before)
-            balancing = Balancing(self._host_fs, ground, joint=joint, resumed=before)
-            self._followed[desired.device] = (desired, balancing)
-            balancing.look_at_all(clock_s)
-            return
-        balancing = known[1]
-        balancing.renew(ground)
-        self._followed[desired.device] = (desired, balancing)
-        balancing.follow(executor, clock_s)
-
-    def _joint_budget(
-        self, spec: ResourceSpec, observed: IoObserved, before: Standing | None
-    ) -> JointBudget | None:
-        """The host's part of a datastore; None where the agent could not hold the host to it."""
-        can_hold = ownership.decide(spec, observed, is_asked=True).model is not None
-        if self._post is None or spec.unit is not Unit.IOPS or not can_hold:
-            self._joint.pop(observed.device, None)
-            return None
-        known = self._joint.get(observed.device)
-        if known is None or (known.resource, known.stated_iops) != (spec.name, spec.capacity):
-            known = JointBudget(
-                self._host_fs,
-                self._post,
-                resource=spec.name,
-                stated_iops=spec.capacity,
-                resumed_iops=None if before is None else before.capacity,
-            )
-            self._joint[observed.device] = known
-        return known
-
-    def _is_divided(self, spec: ResourceSpec, device: str) -> bool:
-        """Whether the host has a part of the datastore, which takes a model to hold it to."""
-        known = self._joint.get(device)
-        return known is not None and known.resource == spec.name and known.part is not None
-
-    def _standing(self, desired: Desired) -> Standing:
-        """What the loop has set for this policy; of the device also for another policy."""
-        known = self._followed.get(desired.device)
-        if known is None or known[0].spec != desired.spec:
-            return Standing()
-        standing = known[1].standing
-        is_same = known[0].allocations == desired.allocations
-        return standing if is_same else replace(standing, weights={}, limits={})
 
     def _has_iocost(self, mount: str) -> bool:
         """Whether it is on somewhere, or may be switched on."""
@@ -264,7 +222,7 @@ class CgroupIo:
         items = tuple(kept.values())
         is_asked = (
             _asks_for_weights(allocations)
-            or self._is_divided(spec, observed.device)
+            or (self._followed is not None and self._followed.is_divided(spec, observed.device))
             or observed.standing.is_resumed
         )
         decided = ownership.decide(spec, observed, is_asked=is_asked)

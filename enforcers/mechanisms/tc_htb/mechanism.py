@@ -1,6 +1,6 @@
 """Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -12,6 +12,7 @@ from enforcers.contract import (
     MechanismSupport,
     Outcome,
     ResourceSpec,
+    Setting,
     Unit,
 )
 from enforcers.errors import CommandError, ValueRefused
@@ -29,12 +30,12 @@ from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
 from enforcers.mechanisms.tc_htb.observed import (
     ROOT_THING,
     HtbObserved,
+    Looks,
     find_marked,
     is_our_root,
-    observe,
 )
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
-from enforcers.mechanisms.tc_htb.tc_text import HtbClass
+from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, HtbClass
 from enforcers.mechanisms.tc_htb.tree import Tree
 from enforcers.mechanisms.tc_htb.wanted import wanted_tree
 from enforcers.retry import Retries
@@ -68,11 +69,25 @@ class HtbConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Planned:
-    """The tree of the last plan; reading back the same look needs it once more."""
+    """The last plan for an interface, and what its look showed of each allocation.
+
+    In most passes all is as it was, and nothing is planned anew.
+    """
 
     desired: Desired
     observed: HtbObserved
-    tree: Tree | None
+    plan: Plan
+    shown: Mapping[str, "_Shown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """The class of an allocation: what it has, on which thing, and who counts for it."""
+
+    thing: str | None
+    setting: Setting
+    classid: str
+    below: Sequence[str]
 
 
 class TcHtb:
@@ -89,7 +104,8 @@ class TcHtb:
         self._clock_s = host.clock_s
         self._tried: MechanismSupport | None = None
         self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
-        self._planned: _Planned | None = None
+        self._looks = Looks(host)
+        self._planned: dict[str, _Planned] = {}
 
     def support(self) -> MechanismSupport:
         """A kernel that could once still can; one that could not may only have been busy."""
@@ -126,24 +142,38 @@ class TcHtb:
         return FQ_CODEL if self._has_fq_codel else f"{FIFO} (no {FQ_CODEL})"
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
-        return observe(self._runner, desired.device, entries)
+        return self._looks.at(desired.device, entries)
 
     def plan(self, desired: Desired, observed: HtbObserved) -> Plan:
+        return self._plan_once(desired, observed).plan
+
+    def _plan_once(self, desired: Desired, observed: HtbObserved) -> _Planned:
+        planned = self._planned.get(desired.device)
+        if planned is None or (planned.desired, planned.observed) != (desired, observed):
+            planned = self._planned[desired.device] = self._plan(desired, observed)
+        return planned
+
+    def _plan(self, desired: Desired, observed: HtbObserved) -> _Planned:
+        plan, tree = self._plan_with_tree(desired, observed)
+        is_shown = tree is not None and observed.is_ours
+        shown = dict(_shown_by(tree, observed)) if tree is not None and is_shown else {}
+        return _Planned(desired=desired, observed=observed, plan=plan, shown=shown)
+
+    def _plan_with_tree(self, desired: Desired, observed: HtbObserved) -> tuple[Plan, Tree | None]:
         if observed.noted_as is not None:
-            return _restoring_elsewhere(desired, observed, observed.noted_as)
+            return _restoring_elsewhere(desired, observed, observed.noted_as), None
         if desired.spec is None or not desired.allocations:
-            return _restoring(observed)
+            return _restoring(observed), None
         problem = self._obstacle(desired.device, observed)
         if problem is not None:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
             # An interface that may not be touched any more is put back.
             notes = {item.id: note for item in desired.allocations}
-            return replace(_restoring(observed), notes=notes)
+            return replace(_restoring(observed), notes=notes), None
         tree, notes = self._tree(desired.spec, desired.allocations, observed)
-        self._planned = _Planned(desired=desired, observed=observed, tree=tree)
         if tree is None:
-            return Plan(notes=notes)
-        return Plan(
+            return Plan(notes=notes), None
+        plan = Plan(
             changes=tuple(build_changes(tree, observed)),
             wanted={
                 item.id: tree.setting(numbers, classid)
@@ -152,6 +182,7 @@ class TcHtb:
             notes=notes,
             found=() if observed.is_ours else (_entry(observed),),
         )
+        return plan, tree
 
     def apply(self, plan: Plan, executor: Executor) -> Execution:
         return executor.run(plan.changes, plan.found)
@@ -179,24 +210,14 @@ class TcHtb:
         return (*(module_fixes(self._host_fs) if lacks else ()), *of_unit)
 
     def read_back(self, desired: Desired, observed: HtbObserved) -> Mapping[str, Seen]:
-        if desired.spec is None or observed.noted_as is not None or not observed.is_ours:
-            return {}
-        planned, self._planned = self._planned, None
-        if planned is not None and planned.desired is desired and planned.observed is observed:
-            tree = planned.tree
-        else:
-            tree, _ = self._tree(desired.spec, desired.allocations, observed)
-        if tree is None:
-            return {}
+        shown = self._plan_once(desired, observed).shown
         return {
-            item.id: Seen(
-                thing=None if vnic is None else str(vnic.index),
-                setting=tree.setting(_shown_numbers(numbers, present), classid),
-                counters=_counters(present, observed.below(classid)),
+            key: Seen(
+                thing=one.thing,
+                setting=one.setting,
+                counters=_counters(one, observed.counters),
             )
-            for item, classid, numbers, indev in tree.classes()
-            if (present := observed.classes.get(classid)) is not None
-            for vnic in [observed.links.get(indev or "")]
+            for key, one in shown.items()
         }
 
     def _tree(
@@ -209,7 +230,7 @@ class TcHtb:
     def _obstacle_of(self, device: str) -> Obstacle | None:
         """As `_obstacle` of a policy, of an interface that may be changed."""
         try:
-            observed = observe(self._runner, device, ())
+            observed = self._looks.at(device, ())
         except (CommandError, ValueError) as error:
             return Obstacle(reason=str(error), remedy="install iproute2")
         if device not in observed.links:
@@ -278,11 +299,29 @@ def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:
     )
 
 
-def _counters(present: HtbClass, below: list[HtbClass]) -> Counters:
+def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]:
+    for item, classid, numbers, indev in tree.classes():
+        present = observed.classes.get(classid)
+        if present is None:
+            continue
+        vnic = observed.links.get(indev or "")
+        yield (
+            item.id,
+            _Shown(
+                thing=None if vnic is None else str(vnic.index),
+                setting=tree.setting(_shown_numbers(numbers, present), classid),
+                classid=classid,
+                below=observed.below(classid),
+            ),
+        )
+
+
+def _counters(shown: _Shown, counted: Mapping[str, ClassCounters]) -> Counters:
     """Of a class; what waits or is dropped in classes below it, it does not count itself."""
-    every = [present, *below]
+    own = counted[shown.classid]
+    every = [own, *(counted[key] for key in shown.below)]
     return Counters(
-        total=present.sent_bytes * 8.0,
+        total=own.sent_bytes * 8.0,
         drops=sum(item.drops for item in every),
         overlimits=sum(item.overlimits for item in every),
         backlog_bytes=sum(item.backlog_bytes for item in every),

@@ -1,14 +1,19 @@
 """What the kernel has on one interface, as `tc` and `ip` tell it."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
+from enforcers.kernel_news import Group
 from enforcers.ledger import LedgerEntry
+from enforcers.mechanism import HostAccess
 from enforcers.mechanisms.tc_htb import tc_text
 from enforcers.mechanisms.tc_htb.host_kinds import HostKind
 from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets
-from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass, Qdisc
+from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, Filter, HtbClass, Qdisc
 from enforcers.runner import Runner
 
 # The major number marks the tree as ours, together with the ledger's entry.
@@ -22,6 +27,10 @@ KIND_CLASSES = {
     HostKind.OTHER: DEFAULT_CLASS,
 }
 ROOT_THING = "root qdisc"
+LONGEST_TRUST_S = 60.0
+
+SaidT = TypeVar("SaidT")
+ReadT = TypeVar("ReadT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +58,8 @@ class Link:
 class HtbObserved:
     """One interface with its queueing disciplines; classes and filters only of our own tree.
 
-    `noted_as` is the name in the ledger, if the interface has another one by now.
+    `noted_as` is the name in the ledger, if the interface has another one by now. What classes
+    count makes no difference between two looks.
     """
 
     device: str
@@ -59,6 +69,7 @@ class HtbObserved:
     filters: tuple[Filter, ...]
     entries: tuple[LedgerEntry, ...]
     noted_as: str | None = None
+    counters: Mapping[str, ClassCounters] = field(default_factory=dict, compare=False)
 
     @property
     def is_ours(self) -> bool:
@@ -96,45 +107,103 @@ class HtbObserved:
             qdiscs=tuple(item for item in self.qdiscs if item.parent != classid),
         )
 
-    def below(self, classid: str) -> list[HtbClass]:
+    def below(self, classid: str) -> list[str]:
         """The classes below a class."""
-        return [item for item in self.classes.values() if item.parent == classid]
+        return [key for key, item in self.classes.items() if item.parent == classid]
 
 
-def observe(runner: Runner, device: str, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
-    """Ask the kernel. Raises CommandError, or ValueError for an answer that makes no sense."""
-    links = parse_links(runner.run(["ip", "-j", "-d", "link", "show"]))
-    present = _present_name(links, entries)
-    if present is not None and present != device:
-        return HtbObserved(
+class Looks:
+    """Looks at interfaces. What has not changed since the last time is not asked or read again.
+
+    Where the kernel tells what changes, only that is asked for, and what classes count; once a
+    minute everything all the same.
+    """
+
+    def __init__(self, host: HostAccess) -> None:
+        self._runner = host.runner
+        self._clock_s = host.clock_s
+        self._has_news_of = {group: host.hear(group) for group in Group}
+        self._asked_all_s = -math.inf
+        self._links: Mapping[str, Link] | None = None
+        self._devices: dict[str, _Device] = defaultdict(_Device)
+
+    def at(self, device: str, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
+        """Ask the kernel. Raises CommandError, or ValueError for an answer that makes no sense."""
+        self._take_news()
+        if self._links is None:
+            self._links = parse_links(self._run("ip", "-j", "-d", "link", "show"))
+        present = _present_name(self._links, entries) or device
+        bare = HtbObserved(
             device=present,
-            links=links,
-            qdiscs=tc_text.parse_qdiscs(runner.run(["tc", "qdisc", "show", "dev", present])),
+            links=self._links,
+            qdiscs=(),
             classes={},
             filters=(),
             entries=entries,
-            noted_as=device,
+            noted_as=None if present == device else device,
         )
-    if device not in links:
-        return HtbObserved(
-            device=device, links=links, qdiscs=(), classes={}, filters=(), entries=entries
+        if present not in self._links:
+            return bare
+        known = self._devices[present]
+        if known.qdiscs is None:
+            known.qdiscs = known.read_qdiscs.of(self._run("tc", "qdisc", "show", "dev", present))
+        bare = replace(bare, qdiscs=known.qdiscs)
+        if bare.noted_as is not None or not bare.is_ours:
+            return bare
+        if known.filters is None:
+            shown = self._run("tc", "filter", "show", "dev", present, "parent", HANDLE)
+            known.filters = known.read_filters.of(shown)
+        classes = self._run("tc", "-s", "-d", "class", "show", "dev", present)
+        return replace(
+            bare,
+            classes=known.read_classes.of(tc_text.class_lines(classes)),
+            filters=known.filters,
+            counters=tc_text.parse_counters(classes),
         )
-    qdiscs = tc_text.parse_qdiscs(runner.run(["tc", "qdisc", "show", "dev", device]))
-    bare = HtbObserved(
-        device=device, links=links, qdiscs=qdiscs, classes={}, filters=(), entries=entries
-    )
-    if not bare.is_ours:
-        return bare
-    classes = tc_text.parse_classes(runner.run(["tc", "-s", "-d", "class", "show", "dev", device]))
-    shown = runner.run(["tc", "filter", "show", "dev", device, "parent", HANDLE])
-    return HtbObserved(
-        device=device,
-        links=links,
-        qdiscs=qdiscs,
-        classes={item.classid: item for item in classes},
-        filters=tc_text.parse_filters(shown),
-        entries=entries,
-    )
+
+    def _take_news(self) -> None:
+        """Forget what may have changed. The name of an interface is part of a filter, too."""
+        news = {group for group, has_news in self._has_news_of.items() if has_news()}
+        now_s = self._clock_s()
+        if now_s - self._asked_all_s >= LONGEST_TRUST_S:
+            news, self._asked_all_s = set(Group), now_s
+        if Group.LINKS in news:
+            self._links = None
+        if news:
+            for known in self._devices.values():
+                known.qdiscs = known.filters = None
+
+    def _run(self, *argv: str) -> str:
+        return self._runner.run(argv)
+
+
+class Once(Generic[SaidT, ReadT]):
+    """Reads what is said, but not the same twice in a row."""
+
+    def __init__(self, read: Callable[[SaidT], ReadT]) -> None:
+        self._read = read
+        self._last: tuple[SaidT, ReadT] | None = None
+
+    def of(self, said: SaidT) -> ReadT:
+        """What is read in it; of the same as the last time the very same objects."""
+        if self._last is None or self._last[0] != said:
+            self._last = (said, self._read(said))
+        return self._last[1]
+
+
+class _Device:
+    """What is known of one interface; None is to be asked for."""
+
+    def __init__(self) -> None:
+        self.qdiscs: tuple[Qdisc, ...] | None = None
+        self.filters: tuple[Filter, ...] | None = None
+        self.read_qdiscs = Once(tc_text.parse_qdiscs)
+        self.read_classes = Once(_by_classid)
+        self.read_filters = Once(tc_text.parse_filters)
+
+
+def _by_classid(lines: tuple[str, ...]) -> Mapping[str, HtbClass]:
+    return {item.classid: item for item in tc_text.parse_classes(lines)}
 
 
 def is_our_root(qdisc: Qdisc) -> bool:
@@ -164,16 +233,22 @@ def _present_name(links: Mapping[str, Link], entries: tuple[LedgerEntry, ...]) -
 
 def parse_links(text: str) -> dict[str, Link]:
     """Read `ip -j -d link show`. Raises ValueError."""
-    links = {}
-    for item in json.loads(text):
-        frame_bytes = int(item["mtu"]) + ETHERNET_HEADER_BYTES
-        offloads = int(item.get("gso_max_segs", 1)) > 1
-        gso_bytes = int(item.get("gso_max_size", 0)) + ETHERNET_HEADER_BYTES
-        links[item["ifname"]] = Link(
-            name=item["ifname"],
-            index=int(item["ifindex"]),
-            address=str(item.get("address", "")),
-            frame_bytes=frame_bytes,
-            largest_bytes=max(frame_bytes, gso_bytes) if offloads else frame_bytes,
-        )
-    return links
+    # A host may have thousands, so of each is kept what is needed as soon as it was read.
+    links = json.loads(text, object_hook=_link)
+    return {link.name: link for link in links if link is not None}
+
+
+def _link(item: dict[str, Any]) -> Link | None:
+    """An interface, None for what is told within one."""
+    if "ifname" not in item:
+        return None
+    frame_bytes = int(item["mtu"]) + ETHERNET_HEADER_BYTES
+    offloads = int(item.get("gso_max_segs", 1)) > 1
+    gso_bytes = int(item.get("gso_max_size", 0)) + ETHERNET_HEADER_BYTES
+    return Link(
+        name=item["ifname"],
+        index=int(item["ifindex"]),
+        address=str(item.get("address", "")),
+        frame_bytes=frame_bytes,
+        largest_bytes=max(frame_bytes, gso_bytes) if offloads else frame_bytes,
+    )

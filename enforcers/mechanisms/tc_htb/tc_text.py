@@ -8,8 +8,10 @@ _RATE = re.compile(r"([0-9.]+)([KMGT]?)bit")
 _SIZE = re.compile(r"([0-9.]+)([KM]?)b")
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"": 1, "K": 2**10, "M": 2**20}
-_SENT = re.compile(r"Sent (\d+) bytes \d+ pkt \(dropped (\d+), overlimits (\d+)")
-_BACKLOG = re.compile(r"backlog (\S+)")
+_CLASS = re.compile(r"^class htb .*$", re.MULTILINE)
+_COUNTED = re.compile(
+    r"Sent (\d+) bytes \d+ pkt\s+\(dropped (\d+), overlimits (\d+) .*?backlog (\S+)", re.DOTALL
+)
 # Reference counts change with every reader, so they are no part of what was found.
 _REFCNT = re.compile(r" refcnt \d+")
 
@@ -36,7 +38,7 @@ class Qdisc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HtbClass:
-    """An HTB class with its counters; `quantum` is None for an inner class."""
+    """An HTB class; `quantum` is None for an inner class."""
 
     classid: str
     parent: str
@@ -45,6 +47,12 @@ class HtbClass:
     quantum_bytes: int | None
     burst_bytes: int
     cburst_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCounters:
+    """What an HTB class counts."""
+
     sent_bytes: int
     drops: int
     overlimits: int
@@ -99,10 +107,20 @@ def parse_qdiscs(text: str) -> tuple[Qdisc, ...]:
     return tuple(result)
 
 
-def parse_classes(text: str) -> tuple[HtbClass, ...]:
-    """Read `tc -s -d class show dev DEVICE`; classes of other disciplines are left out."""
-    blocks = re.split(r"(?m)^(?=class )", text)
-    return tuple(_parse_class(block) for block in blocks if block.startswith("class htb "))
+def class_lines(text: str) -> tuple[str, ...]:
+    """What `tc -s -d class show dev DEVICE` says of HTB classes but for what they count."""
+    return tuple(_CLASS.findall(text))
+
+
+def parse_classes(lines: tuple[str, ...]) -> tuple[HtbClass, ...]:
+    """Read lines of classes."""
+    return tuple(_parse_class(line.split()) for line in lines)
+
+
+def parse_counters(text: str) -> dict[str, ClassCounters]:
+    """Read what HTB classes count, by class, in `tc -s class show dev DEVICE`."""
+    blocks = f"\n{text}".split("\nclass htb ")[1:]
+    return {block.partition(" ")[0]: _parse_counters(block) for block in blocks}
 
 
 def parse_filters(text: str) -> tuple[Filter, ...]:
@@ -112,12 +130,7 @@ def parse_filters(text: str) -> tuple[Filter, ...]:
     return tuple(item for item in found if item is not None)
 
 
-def _parse_class(block: str) -> HtbClass:
-    words = block.splitlines()[0].split()
-    sent = _SENT.search(block)
-    backlog = _BACKLOG.search(block)
-    if sent is None or backlog is None:
-        raise ValueError(f"class without counters: {words}")
+def _parse_class(words: list[str]) -> HtbClass:
     return HtbClass(
         classid=words[2],
         parent=ROOT_PARENT if words[3] == "root" else _after(words, "parent"),
@@ -126,10 +139,18 @@ def _parse_class(block: str) -> HtbClass:
         quantum_bytes=int(_after(words, "quantum")) if "quantum" in words else None,
         burst_bytes=parse_size_bytes(_after(words, "burst").partition("/")[0]),
         cburst_bytes=parse_size_bytes(_after(words, "cburst").partition("/")[0]),
-        sent_bytes=int(sent[1]),
-        drops=int(sent[2]),
-        overlimits=int(sent[3]),
-        backlog_bytes=parse_size_bytes(backlog[1]),
+    )
+
+
+def _parse_counters(block: str) -> ClassCounters:
+    counted = _COUNTED.search(block)
+    if counted is None:
+        raise ValueError(f"class without counters: {block.partition(chr(10))[0]!r}")
+    return ClassCounters(
+        sent_bytes=int(counted[1]),
+        drops=int(counted[2]),
+        overlimits=int(counted[3]),
+        backlog_bytes=parse_size_bytes(counted[4]),
     )
 
 

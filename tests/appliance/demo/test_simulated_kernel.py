@@ -41,6 +41,10 @@ def shaped_kernel() -> SimulatedKernel:
     return new_kernel(ADD_ROOT, *ADD_CLASSES, ADD_FILTER)
 
 
+def shown_classes(kernel: SimulatedKernel) -> tuple[tc_text.HtbClass, ...]:
+    return tc_text.parse_classes(tc_text.class_lines(ask(kernel, "tc -s -d class show dev up0")))
+
+
 def test_untouched_interface_shows_the_default_qdisc():
     (root,) = tc_text.parse_qdiscs(ask(new_kernel(), "tc qdisc show dev up0"))
 
@@ -58,7 +62,7 @@ def test_shaped_interface_shows_its_qdiscs():
 
 
 def test_shaped_interface_shows_its_classes():
-    classes = tc_text.parse_classes(ask(shaped_kernel(), "tc -s -d class show dev up0"))
+    classes = shown_classes(shaped_kernel())
 
     reserved = {item.classid: item for item in classes}["51ce:10"]
     assert reserved.parent == "51ce:1"
@@ -104,7 +108,7 @@ def test_inner_class_is_shown_below_its_parent():
         ADD_CLASSES[3],
     )
 
-    classes = tc_text.parse_classes(ask(kernel, "tc -s -d class show dev up0"))
+    classes = shown_classes(kernel)
 
     assert {item.classid: item.parent for item in classes} == {
         "51ce:1": "root",
@@ -121,7 +125,7 @@ def test_batch_is_done_up_to_the_line_that_is_refused():
     with pytest.raises(Refused, match=r"class not found\.\nCommand failed -:4$"):
         ask(kernel, "tc -batch -", stdin=batch)
 
-    classes = tc_text.parse_classes(ask(kernel, "tc -s -d class show dev up0"))
+    classes = shown_classes(kernel)
     assert [item.classid for item in classes] == ["51ce:1", "51ce:2"]
 
 
@@ -150,9 +154,8 @@ def test_traffic_follows_the_classes():
     # 94 - 75 - 0.008 leave 18.992, half of it each: 84.5 and 9.5 Mbit/s for 10 s.
     assert counters["p1"]["bytes_recv"] == pytest.approx(84.496e6 / 8 * 10, rel=0.01)
     assert counters["p2"]["bytes_recv"] == pytest.approx(9.504e6 / 8 * 10, rel=0.01)
-    classes = tc_text.parse_classes(ask(kernel, "tc -s -d class show dev up0", now_s=10.0))
-    sent = {item.classid: item.sent_bytes for item in classes}
-    assert sent["51ce:10"] == pytest.approx(counters["p1"]["bytes_recv"], abs=1)
+    counted = tc_text.parse_counters(ask(kernel, "tc -s -d class show dev up0", now_s=10.0))
+    assert counted["51ce:10"].sent_bytes == pytest.approx(counters["p1"]["bytes_recv"], abs=1)
 
 
 @pytest.mark.parametrize(

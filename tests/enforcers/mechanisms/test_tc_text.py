@@ -3,8 +3,11 @@
 import pytest
 
 from enforcers.mechanisms.tc_htb.tc_text import (
+    ClassCounters,
     Filter,
+    class_lines,
     parse_classes,
+    parse_counters,
     parse_filters,
     parse_qdiscs,
     parse_rate_bits_per_s,
@@ -104,19 +107,26 @@ def test_qdisc_line_leaves_out_the_reference_count() -> None:
 
 
 def test_classes_have_settings_and_counters_and_foreign_ones_are_left_out() -> None:
-    leaf, root = parse_classes(CLASSES)
+    leaf, root = parse_classes(class_lines(CLASSES))
+    counted = parse_counters(CLASSES)
 
     assert (leaf.classid, leaf.parent) == ("51ce:10", "51ce:1")
     assert (leaf.rate_bits_per_s, leaf.ceil_bits_per_s) == (75_000_000, 94_000_000)
     assert (leaf.quantum_bytes, leaf.burst_bytes, leaf.cburst_bytes) == (65556, 10912, 65536)
-    assert (leaf.sent_bytes, leaf.drops, leaf.overlimits) == (2191662080, 12, 247)
-    assert leaf.backlog_bytes == 91834
     assert (root.classid, root.parent, root.quantum_bytes) == ("51ce:1", "root", None)
+    assert counted == {
+        "51ce:10": ClassCounters(
+            sent_bytes=2191662080, drops=12, overlimits=247, backlog_bytes=91834
+        ),
+        "51ce:1": ClassCounters(sent_bytes=0, drops=0, overlimits=0, backlog_bytes=0),
+    }
 
 
 def test_class_without_counters_is_refused() -> None:
     with pytest.raises(ValueError, match="class without counters"):
-        parse_classes("class htb 51ce:1 root rate 94Mbit ceil 94Mbit burst 1b cburst 1b level 7\n")
+        parse_counters(
+            "class htb 51ce:1 root rate 94Mbit ceil 94Mbit burst 1b cburst 1b level 7\n"
+        )
 
 
 def test_filters_have_match_and_target_and_empty_tables_are_left_out() -> None:
@@ -145,4 +155,5 @@ def test_filters_have_match_and_target_and_empty_tables_are_left_out() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "RTNETLINK answers: No such device\n"])
 def test_text_without_objects_gives_none(text: str) -> None:
-    assert parse_qdiscs(text) == parse_classes(text) == parse_filters(text) == ()
+    assert parse_qdiscs(text) == class_lines(text) == parse_filters(text) == ()
+    assert parse_counters(text) == {}

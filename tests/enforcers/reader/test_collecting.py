@@ -158,13 +158,6 @@ def test_what_was_not_read_is_told_once(
     assert sorted(set(messages) - {"not read"}) == told
 
 
-def test_agent_without_reader_sends_nothing(tmp_path: Path, service: WebService) -> None:
-    with collecting(None):
-        pass
-
-    assert service.asked == []
-
-
 def test_one_pass_is_printed_and_nothing_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["read", "--once", "--host", "h9"])
 
