@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -73,7 +74,12 @@ class Executor:
         self._ledger = ledger
         self._audit = audit
         self.dry_run = dry_run
-        self.writes = Writes()
+        self._writes = Counter[str]()
+
+    @property
+    def writes(self) -> Writes:
+        """How many writes to the kernel there were."""
+        return Writes(**self._writes)
 
     def run(self, changes: tuple[Change, ...], found: tuple[LedgerEntry, ...]) -> Execution:
         """Make the changes and stop at the first that fails.
@@ -97,24 +103,23 @@ class Executor:
                 return Execution(made=(*made, *step.doubtful), error=step.error)
         return Execution(made=tuple(made), error=None)
 
-    def adjust(self, changes: tuple[Change, ...], found: tuple[LedgerEntry, ...]) -> None:
-        """Make small changes of what is in force already, as often as each second.
+    def adjust(self, write: FileWrite, found: tuple[LedgerEntry, ...]) -> None:
+        """Make a small change of what is in force already, as often as each second.
 
-        They have no audit lines of their own: that of the policy tells them. Raises OSError
-        at the first that fails, and StateError if the ledger cannot be written.
+        It has no audit line of its own: that of the policy tells it. `found` is empty once it
+        is in the ledger. Raises OSError, and StateError if the ledger cannot be written.
         """
         if self.dry_run:
             return
-        self._ledger.record(found)
+        if found:
+            self._ledger.record(found)
         assert self._ledger.holds(found), (
             "invariant ledger-before-kernel: a thing is about to change and cannot be put back"
         )
-        for change in changes:
-            assert isinstance(change.write, FileWrite)
-            self._host_fs.write(change.write.path, change.write.text)
-            self.writes = replace(self.writes, adjusted=self.writes.adjusted + 1)
-            if log.isEnabledFor(logging.DEBUG):
-                log.debug("adjusted", extra={"change": str(change)})
+        self._host_fs.write(write.path, write.text)
+        self._writes["adjusted"] += 1
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("adjusted", extra={"change": str(write)})
 
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
         """Forget what has been put back."""
@@ -123,10 +128,7 @@ class Executor:
 
     def _tell(self, changes: Sequence[Change], *, error: str | None) -> None:
         self._audit.record(changes, error=error)
-        made, failed = (len(changes), 0) if error is None else (0, len(changes))
-        self.writes = replace(
-            self.writes, made=self.writes.made + made, failed=self.writes.failed + failed
-        )
+        self._writes["made" if error is None else "failed"] += len(changes)
         for change in changes:
             if error is None:
                 log.info("change made", extra={"change": str(change)})

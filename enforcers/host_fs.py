@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+_PIECE_BYTES = 65_536
+
 
 class HostFs:
     """Reads and writes host files by absolute host path, all below one root."""
@@ -17,10 +19,16 @@ class HostFs:
     def read(self, host_path: str) -> str:
         """The text of a file. Raises OSError.
 
-        Hundreds are read each second, so no Path is made for it.
+        Hundreds are read each second, so neither a Path nor a file object is made for it.
         """
-        with open(self._place(host_path), "rb", buffering=0) as file:  # noqa: PTH123  (the same)
-            return file.readall().decode(errors="replace")
+        descriptor = os.open(self._place(host_path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = b""
+            while piece := os.read(descriptor, _PIECE_BYTES):
+                found += piece
+            return found.decode(errors="replace")
+        finally:
+            os.close(descriptor)
 
     def read_or_none(self, host_path: str) -> str | None:
         """The text of a file, None if it is not there or cannot be read."""
@@ -34,8 +42,11 @@ class HostFs:
 
         A control file is never created: a missing one means the kernel lacks the control.
         """
-        with open(self._place(host_path), "r+b", buffering=0) as file:  # noqa: PTH123  (as above)
-            file.write(text.encode())
+        descriptor = os.open(self._place(host_path), os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
 
     def is_dir(self, host_path: str) -> bool:
         """Whether a directory is there; not of a name that is too long for one."""

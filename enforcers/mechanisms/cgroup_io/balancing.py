@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
 
-from enforcers.change import Change
+from enforcers.change import FileWrite
 from enforcers.contract import Allocation, ReservationMode, ResourceSpec, Unit
 from enforcers.errors import StateError
 from enforcers.executor import Executor
@@ -109,6 +109,9 @@ class Balancing:
     def renew(self, ground: Ground) -> None:
         """Go on after a pass, which may have found other groups, or set other values."""
         self._ground = ground
+        self._parent = ground.parent
+        # What a pass puts back it also takes out of the ledger.
+        self._noted_weights: set[str] = set()
         self.standing = ground.observed.standing
         self._weights = {
             item.selector.value: wanted.weight
@@ -161,8 +164,7 @@ class Balancing:
 
         None: the kernel does not say.
         """
-        parent = self._ground.parent
-        now = None if parent is None else self._read(parent, clock_s)
+        now = None if self._parent is None else self._read(self._parent, clock_s)
         before, self._all_waited = self._all_waited, now
         if now is None or now.waited_us is None:
             return None
@@ -242,12 +244,15 @@ class Balancing:
             for group, weight in wanted.items()
             if not math.isclose(weight, self._weights[group], rel_tol=_SAME_WEIGHT_RATIO)
         }
+        observed = self._ground.observed
         for group, weight in changed.items():
-            change, found = controls.weight_adjustment(
-                group, self._weights[group], weight, self._ground.observed
-            )
-            if self._is_made(executor, change, (found,)):
+            write = controls.weight_adjustment(group, weight, observed)
+            found: tuple[LedgerEntry, ...] = ()
+            if group not in self._noted_weights:
+                found = (controls.found_weight(group, self._weights[group], observed),)
+            if self._is_made(executor, write, found):
                 self._weights[group] = weight
+                self._noted_weights.add(group)
         if changed:
             self.standing = replace(self.standing, weights=dict(self._weights))
 
@@ -269,16 +274,19 @@ class Balancing:
         new = next_pool(pool, took)
         now, wanted = _parts(pool, unit), _parts(new, unit)
         if wanted != now:
-            change, found = controls.limit_adjustment(group, now, wanted, self._ground.observed)
-            if not self._is_made(executor, change, found):
+            write = controls.limit_adjustment(group, wanted, self._ground.observed)
+            found = controls.found_limit(group, self._ground.observed)
+            if not self._is_made(executor, write, found):
                 return
             self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
         self._pools[group] = new
 
-    def _is_made(self, executor: Executor, change: Change, found: tuple[LedgerEntry, ...]) -> bool:
+    def _is_made(
+        self, executor: Executor, write: FileWrite, found: tuple[LedgerEntry, ...]
+    ) -> bool:
         """Make a change; one that fails is computed anew in the next period."""
         try:
-            executor.adjust((change,), found)
+            executor.adjust(write, found)
         except (OSError, StateError) as error:
             self._failed = self._failed or error
             return False

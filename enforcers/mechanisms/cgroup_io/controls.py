@@ -100,21 +100,25 @@ def _noted_io_max(group: str, observed: IoObserved) -> dict[str, str]:
     return {}
 
 
-def weight_adjustment(
-    group: str, now: int, wanted: int, observed: IoObserved
-) -> tuple[Change, LedgerEntry]:
-    """Another weight for a group that has one of ours, and what was found if it is the first."""
-    change = _weight_change(group, str(now), str(wanted), observed, None)
-    return change, _entry(group, IO_WEIGHT, str(now), observed)
+def weight_adjustment(group: str, wanted: int, observed: IoObserved) -> FileWrite:
+    """Another weight for a group that has one of ours."""
+    return _weight_write(group, str(wanted), observed)
 
 
-def limit_adjustment(
-    group: str, now: Mapping[str, str], wanted: Mapping[str, str], observed: IoObserved
-) -> tuple[Change, tuple[LedgerEntry, ...]]:
-    """Other parts of a limit that is in force, and what was found if they are the first."""
+def limit_adjustment(group: str, wanted: Mapping[str, str], observed: IoObserved) -> FileWrite:
+    """Other parts of a limit that is in force."""
+    return _io_max_write(group, wanted, observed)
+
+
+def found_weight(group: str, now: int, observed: IoObserved) -> LedgerEntry:
+    """What a weight was found to be, before it is adjusted for the first time."""
+    return _entry(group, IO_WEIGHT, str(now), observed)
+
+
+def found_limit(group: str, observed: IoObserved) -> tuple[LedgerEntry, ...]:
+    """What a limit was found to be, before it is adjusted for the first time."""
     found = observed.groups[group].io_max
-    entry = () if found is None else (_io_max_entry(group, found, observed),)
-    return _io_max_change(group, now, wanted, observed, None), entry
+    return () if found is None else (_io_max_entry(group, found, observed),)
 
 
 def restoring_changes(
@@ -171,10 +175,7 @@ def _io_max_change(
         target=f"{group} {IO_MAX} {observed.number}",
         before=io_text.format_io_max(now),
         after=io_text.format_io_max(wanted),
-        write=FileWrite(
-            path=observed.control_path(group, IO_MAX),
-            text=f"{observed.number} {io_text.format_io_max(wanted)}",
-        ),
+        write=_io_max_write(group, wanted, observed),
         effect=Effect.SHRINK if tightens else Effect.GROW,
         depth=_depth(group),
         allocation=allocation,
@@ -189,13 +190,24 @@ def _weight_change(
         target=f"{group} {IO_WEIGHT} {observed.number}",
         before=now,
         after=wanted,
-        write=FileWrite(
-            path=observed.control_path(group, IO_WEIGHT), text=f"{observed.number} {wanted}"
-        ),
+        write=_weight_write(group, wanted, observed),
         effect=Effect.SHRINK if _as_weight(wanted) < _as_weight(now) else Effect.GROW,
         depth=_depth(group),
         allocation=allocation,
         controls=frozenset({ControlKind.SHARES, ControlKind.RESERVATION}),
+    )
+
+
+def _io_max_write(group: str, wanted: Mapping[str, str], observed: IoObserved) -> FileWrite:
+    return FileWrite(
+        path=observed.control_path(group, IO_MAX),
+        text=f"{observed.number} {io_text.format_io_max(wanted)}",
+    )
+
+
+def _weight_write(group: str, wanted: str, observed: IoObserved) -> FileWrite:
+    return FileWrite(
+        path=observed.control_path(group, IO_WEIGHT), text=f"{observed.number} {wanted}"
     )
 
 

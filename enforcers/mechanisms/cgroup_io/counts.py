@@ -44,15 +44,19 @@ class Did:
 
 def count_of(line: str, unit: Unit, at_s: float) -> Count:
     """The totals out of a device's line of io.stat; a group without I/O has none."""
-    stat = dict(word.split("=", 1) for word in line.split() if "=" in word)
     read_key, write_key = stat_keys(unit)
-    waited = stat.get("cost.wait")
     return Count(
         at_s=at_s,
-        reads=int(stat.get(read_key, 0)),
-        writes=int(stat.get(write_key, 0)),
-        waited_us=None if waited is None else int(waited),
+        reads=_total(line, read_key) or 0,
+        writes=_total(line, write_key) or 0,
+        waited_us=_total(line, "cost.wait"),
     )
+
+
+def _total(line: str, key: str) -> int | None:
+    """What follows a key; hundreds of lines are read each second, so the rest is left alone."""
+    _, mark, rest = f" {line}".partition(f" {key}=")
+    return int(rest.partition(" ")[0]) if mark else None
 
 
 def did(before: Count | None, after: Count, *, period_s: float) -> Did | None:

@@ -47,9 +47,9 @@ def device_changes(
     return changes, found
 
 
-def model_adjustment(now: Model, wanted: Model, observed: IoObserved) -> Change:
+def model_adjustment(wanted: Model, observed: IoObserved) -> FileWrite:
     """Another model in the place of the agent's own."""
-    return _change(IO_COST_MODEL, str(now), str(wanted), observed, effect=Effect.SHRINK)
+    return _write(IO_COST_MODEL, str(wanted), observed)
 
 
 def restoring_device_changes(
@@ -116,19 +116,21 @@ def _present(control: str, observed: IoObserved) -> str | None:
 def _change(
     control: str, before: str | None, after: str, observed: IoObserved, *, effect: Effect
 ) -> Change:
-    is_host_wide = control == DEBUG_STATS
     return Change(
-        target=control if is_host_wide else f"{control} {observed.number}",
+        target=control if control == DEBUG_STATS else f"{control} {observed.number}",
         before=before,
         after=after,
-        write=FileWrite(
-            path=DEBUG_STATS if is_host_wide else f"{observed.mount}/{control}",
-            text=after if is_host_wide else f"{observed.number} {after}",
-        ),
+        write=_write(control, after, observed),
         effect=effect,
         depth=_DEPTHS[control],
         allocation=None,
     )
+
+
+def _write(control: str, text: str, observed: IoObserved) -> FileWrite:
+    if control == DEBUG_STATS:
+        return FileWrite(path=DEBUG_STATS, text=text)
+    return FileWrite(path=f"{observed.mount}/{control}", text=f"{observed.number} {text}")
 
 
 def _entry(control: str, found: str, observed: IoObserved) -> LedgerEntry:

@@ -185,10 +185,9 @@ class WatchedDevice:
     ) -> None:
         if abs(capacity / self._written - 1) < worth:
             return
-        before = self.model or base
         self._written = capacity
         model = self.model or base
-        executor.adjust((device_controls.model_adjustment(before, model, self._observed),), ())
+        executor.adjust(device_controls.model_adjustment(model, self._observed), ())
 
     def _note_trouble(self, now_s: float, seen: Look) -> None:
         if self._track.trouble_s == 0 and self._track.drain_s == 0:
