@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_json, at_most
+from enforcers import kernel_news
 from enforcers.audit import AuditLog
 from enforcers.contract import (
     Allocation,
@@ -27,10 +28,8 @@ from enforcers.contract import (
     ResourceSpec,
     Selector,
     Unit,
-    decode_document,
     encode_document,
     sign,
-    verify,
 )
 from enforcers.device_locks import DeviceLocks
 from enforcers.enforcement import Enforcement
@@ -43,6 +42,7 @@ from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.qmp import SocketMonitors
 from enforcers.registry import build_mechanisms
 from enforcers.runner import SubprocessRunner
+from enforcers.signed_document import DocumentReader
 
 LINK_BITS_PER_S = 10e9
 FIRST_ASKED_S = 0.3
@@ -123,7 +123,7 @@ def measure(workloads: int, folder: Path) -> list[Row]:
         dry_run=False,
     )
     mechanisms = build_mechanisms(
-        HostAccess(runner=recorder, host_fs=host_fs),
+        HostAccess(runner=recorder, host_fs=host_fs, hear=kernel_news.hear),
         {"tc_htb": HtbConfig(interfaces=frozenset({"up0"}))},
     )
     enforcement = Enforcement(
@@ -136,9 +136,10 @@ def measure(workloads: int, folder: Path) -> list[Row]:
     # As an agent does when it starts.
     mechanisms["tc_htb"].support()
 
+    reader = DocumentReader(KEY)
+
     def enforce(data: bytes) -> None:
-        document = decode_document(data)
-        verify(document, KEY)
+        document = reader.read(data)
         result = enforcement.run(document, previous=None, now_s=time.monotonic())
         assert not result.has_failed, result
 

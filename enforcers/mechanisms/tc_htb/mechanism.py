@@ -300,6 +300,7 @@ def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:
 
 
 def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]:
+    below = observed.below()
     for item, classid, numbers, indev in tree.classes():
         present = observed.classes.get(classid)
         if present is None:
@@ -311,7 +312,7 @@ def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]
                 thing=None if vnic is None else str(vnic.index),
                 setting=tree.setting(_shown_numbers(numbers, present), classid),
                 classid=classid,
-                below=observed.below(classid),
+                below=below.get(classid, ()),
             ),
         )
 

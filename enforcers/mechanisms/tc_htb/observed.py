@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -58,8 +58,9 @@ class Link:
 class HtbObserved:
     """One interface with its queueing disciplines; classes and filters only of our own tree.
 
-    `noted_as` is the name in the ledger, if the interface has another one by now. What classes
-    count makes no difference between two looks.
+    `noted_as` is the name in the ledger, if the interface has another one by now. `leaves` are
+    the queues by the class that they are below. What classes count makes no difference between
+    two looks.
     """
 
     device: str
@@ -69,6 +70,7 @@ class HtbObserved:
     filters: tuple[Filter, ...]
     entries: tuple[LedgerEntry, ...]
     noted_as: str | None = None
+    leaves: Mapping[str, Qdisc] = field(default_factory=dict, compare=False)
     counters: Mapping[str, ClassCounters] = field(default_factory=dict, compare=False)
 
     @property
@@ -97,19 +99,22 @@ class HtbObserved:
 
     def leaf(self, classid: str) -> Qdisc | None:
         """The queue below a class."""
-        return next((qdisc for qdisc in self.qdiscs if qdisc.parent == classid), None)
+        return self.leaves.get(classid)
 
     def without(self, classid: str) -> "HtbObserved":
         """The same with this class gone, and its queue with it."""
         return replace(
             self,
             classes={key: item for key, item in self.classes.items() if key != classid},
-            qdiscs=tuple(item for item in self.qdiscs if item.parent != classid),
+            leaves={key: item for key, item in self.leaves.items() if key != classid},
         )
 
-    def below(self, classid: str) -> list[str]:
-        """The classes below a class."""
-        return [key for key, item in self.classes.items() if item.parent == classid]
+    def below(self) -> Mapping[str, Sequence[str]]:
+        """By class those below it; one without any is not in it."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for key, item in self.classes.items():
+            found[item.parent].append(key)
+        return found
 
 
 class Looks:
@@ -147,7 +152,8 @@ class Looks:
         known = self._devices[present]
         if known.qdiscs is None:
             known.qdiscs = known.read_qdiscs.of(self._run("tc", "qdisc", "show", "dev", present))
-        bare = replace(bare, qdiscs=known.qdiscs)
+        leaves = {item.parent: item for item in known.qdiscs}
+        bare = replace(bare, qdiscs=known.qdiscs, leaves=leaves)
         if bare.noted_as is not None or not bare.is_ours:
             return bare
         if known.filters is None:
