@@ -101,7 +101,7 @@ def test_class_that_somebody_changed_shows_even_without_news(kernel: Kernel) -> 
         # An interface that is gone takes its name out of filters.
         (Group.LINKS, {LINKS, QDISCS, CLASSES, FILTERS}),
     ],
-    ids=str,
+    ids=["queues", "interfaces"],
 )
 def test_what_there_is_news_of_is_asked_once(
     kernel: Kernel, group: Group, expected: set[str]
