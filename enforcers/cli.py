@@ -3,10 +3,8 @@
 What one command alone needs is imported there: an agent that runs keeps in memory what it imports.
 """
 
-import argparse
 import logging
 import os
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -25,6 +23,7 @@ from enforcers.joint_post import Post
 from enforcers.log_format import start_logging
 from enforcers.metrics.figures import Figures
 from enforcers.metrics.in_force import InForce
+from enforcers.options import Options
 from enforcers.recovery import recover, why_doubtful
 from enforcers.service_manager import ServiceManager
 from enforcers.signals import Call, Calls
@@ -43,7 +42,7 @@ log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 if it did what it should."""
-    options = _parsed(argv)
+    options = _options(sys.argv[1:] if argv is None else argv)
     start_logging(verbose=options.verbose)
     if options.command not in {"run", "read"}:
         signals.let_through()
@@ -52,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return doctor.show_host(as_json=options.json)
     if options.command is None:
-        _parser().print_help(sys.stderr)
+        from enforcers.command_line import parser
+
+        parser(DEFAULT_CONFIG).print_help(sys.stderr)
         return EXIT_USAGE
     try:
         status = _run_command(options)
@@ -67,15 +68,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.command == "doctor":
-        _check_fix(parser, options)
-    return options
+def _options(words: Sequence[str]) -> Options:
+    """What the words ask for; the line by which an agent is started needs no parser in memory."""
+    if len(words) == 3 and words[:2] == ["run", "--config"]:
+        return Options(command="run", config=Path(words[2]))
+    from enforcers.command_line import parsed
+
+    return parsed(words, DEFAULT_CONFIG)
 
 
-def _run_command(options: argparse.Namespace) -> int:
+def _run_command(options: Options) -> int:
     if options.command == "version":
         print(VERSION)
         return 0
@@ -99,14 +101,7 @@ def _run_command(options: argparse.Namespace) -> int:
     return inspection.restore(loaded, as_json=options.json, by_force=options.force)
 
 
-def _check_fix(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.yes and not options.fix:
-        parser.error("--yes needs --fix")
-    if options.fix and options.json:
-        parser.error("--fix asks a person, so it prints no JSON")
-
-
-def _doctor(options: argparse.Namespace) -> int:
+def _doctor(options: Options) -> int:
     """Before the host is enrolled there is no configuration yet."""
     from enforcers import doctor
 
@@ -121,7 +116,7 @@ def _doctor(options: argparse.Namespace) -> int:
     return doctor.show_diagnosis(loaded, as_json=options.json)
 
 
-def _read(options: argparse.Namespace) -> int:
+def _read(options: Options) -> int:
     if options.once:
         from enforcers.reader import showing
 
@@ -259,87 +254,3 @@ def _recover(parts: Parts) -> None:
         if found.doubtful:
             why = why_doubtful(parts.ledger, found.doubtful)
             log.error("the ledger was lost", extra={"why": why})
-
-
-def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="for programs"
-    )
-    shared.add_argument(
-        "--verbose", action="store_true", default=argparse.SUPPRESS, help="log every detail"
-    )
-    parser = argparse.ArgumentParser(
-        prog="sluice-enforcer",
-        description="Enforces this host's I/O policy in the kernel and proves it.",
-        parents=[shared],
-    )
-    parser.set_defaults(json=False, verbose=False)
-    parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("--check", action="store_true", help="as `doctor`, of the host alone")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, text in (
-        ("run", "enforce until SIGTERM or SIGINT"),
-        ("read", "send this host's samples until SIGTERM or SIGINT, and enforce nothing"),
-        ("doctor", "show what can be enforced here, what not, and what to do"),
-        ("plan", "show what would be changed, and change nothing"),
-        ("restore", "put the kernel back as it was found and forget the policy held"),
-        ("status", "show the last report"),
-    ):
-        command = commands.add_parser(name, help=text, description=text, parents=[shared])
-        command.add_argument(
-            "--config",
-            type=Path,
-            default=Path(DEFAULT_CONFIG),
-            metavar="FILE",
-            help=f"configuration file (default {DEFAULT_CONFIG})",
-        )
-        if name == "read":
-            _add_read_options(command)
-        if name == "doctor":
-            _add_fix_options(command)
-        if name == "restore":
-            command.add_argument(
-                "--force",
-                action="store_true",
-                help="put to the kernel's default also what no ledger tells, and may be others'",
-            )
-            command.add_argument(
-                "--if-over",
-                action="store_true",
-                help="only if no agent runs and the lease of its policy is over",
-            )
-    commands.add_parser("version", help="show the version", parents=[shared])
-    return parser
-
-
-def _add_fix_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--fix",
-        action="store_true",
-        help="show the files that would make more enforceable, ask, and write them; no reboot",
-    )
-    command.add_argument(
-        "--yes", action="store_true", help="with --fix: write without asking, for scripts"
-    )
-
-
-def _add_read_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--once",
-        action="store_true",
-        help="print what one pass reads; needs no configuration and sends nothing",
-    )
-    command.add_argument(
-        "--host",
-        default=socket.gethostname(),
-        help="with --once: name of this host (default: the kernel's)",
-    )
-    command.add_argument(
-        "--root", default="/", metavar="FOLDER", help="with --once: the tree to read (default /)"
-    )
-    command.add_argument(
-        "--ask-qemu",
-        action="store_true",
-        help="with --once: ask QEMU guests over their QMP sockets what they count of their disks",
-    )

@@ -7,6 +7,7 @@ not tell of the size of offload packets (`gso_max_size`, `gso_max_segs`).
 import errno
 import logging
 import socket
+import weakref
 from collections.abc import Callable
 from enum import IntEnum
 
@@ -35,19 +36,19 @@ def deaf(group: Group) -> HasNews:
 def hear(group: Group) -> HasNews:
     """Listen from now on, in the network namespace of this process."""
     try:
-        listening = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE
-        )
-        listening.bind((0, group))
+        return _News(group).has_any
     except OSError as error:
         log.warning("no news of the kernel", extra={"group": group.name, "error": str(error)})
         return deaf(group)
-    return _News(listening).has_any
 
 
 class _News:
-    def __init__(self, listening: socket.socket) -> None:
-        self._listening = listening
+    def __init__(self, group: Group) -> None:
+        self._listening = socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE
+        )
+        weakref.finalize(self, self._listening.close)
+        self._listening.bind((0, group))
         self._is_first = True
 
     def has_any(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from enforcers import cli, config
+from enforcers.command_line import parser
 from enforcers.registry import MECHANISMS
 from enforcers.state_dir import StateDir
 from tests.enforcers.throttle.mechanism import Throttle
@@ -44,10 +45,10 @@ def test_sample_of_a_mechanism_names_every_key_of_its_table(kind: type[Any]) -> 
 def test_every_command_of_the_readme_exists() -> None:
     named = set(re.findall(r"sluice-enforcer ([a-z]+) ", README)) - {"sluice"}
 
-    parser = cli._parser()
+    commands = parser(cli.DEFAULT_CONFIG)
     known = {
         choice
-        for action in parser._actions
+        for action in commands._actions
         if isinstance(action.choices, dict)
         for choice in action.choices
     }

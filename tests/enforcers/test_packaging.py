@@ -118,3 +118,28 @@ def test_installed_agent_loads_no_module_from_elsewhere(alone: Path) -> None:
 
     assert loaded
     assert all("site-packages/enforcers/" in file for file in loaded)
+
+
+def test_agent_that_runs_has_no_module_in_memory_that_other_commands_need_alone() -> None:
+    code = (
+        "import json, sys; from enforcers import cli; "
+        "options = cli._options(['run', '--config', 'agent.toml']); "
+        "print(json.dumps([options.command, str(options.config), *sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    command, config, *modules = json.loads(done.stdout)
+    assert (command, config) == ("run", "agent.toml")
+    others = {
+        "argparse",
+        "enforcers.command_line",
+        "enforcers.dead_man",
+        "enforcers.doctor",
+        "enforcers.inspection",
+        "enforcers.mechanisms.cgroup_io.followed_devices",
+        "enforcers.mechanisms.cgroup_io.names",
+        "enforcers.mechanisms.qemu_throttle.guests",
+        "enforcers.metrics.endpoint",
+        "enforcers.reader.collecting",
+    }
+    assert others.isdisjoint(modules)

@@ -57,6 +57,10 @@ class Host:
         (self.folder / "incoming").write_bytes(encode_document(given))
         (self.folder / "incoming").rename(self.folder / "document")
 
+    def renew_leases(self, lease_s: float) -> None:
+        """From now on each pull gets a document with a lease of its own."""
+        (self.folder / "lease-s").write_text(f"{lease_s}")
+
     def withdraw(self) -> None:
         """From now on the service has no answer."""
         (self.folder / "document").unlink()

@@ -3,13 +3,18 @@
     document_server.py PORT FOLDER
 
 FOLDER/document is answered to every pull, status 503 if it is not there; reports become
-FOLDER/report-0001 and so on.
+FOLDER/report-0001 and so on. Where FOLDER/lease-s has a number of seconds, each pull renews the
+lease, as a service does.
 """
 
 import socketserver
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from enforcers.contract import decode_document, encode_document, sign
 
 FOLDER = Path(sys.argv[2])
 
@@ -19,7 +24,7 @@ class Service(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         try:
-            self._answer(200, (FOLDER / "document").read_bytes())
+            self._answer(200, renewed((FOLDER / "document").read_bytes()))
         except FileNotFoundError:
             self._answer(503, b"no document")
 
@@ -39,6 +44,17 @@ class Service(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+
+def renewed(document: bytes) -> bytes:
+    """With a lease from now on, if leases are renewed."""
+    lease = FOLDER / "lease-s"
+    if not lease.exists():
+        return document
+    now = datetime.now(UTC)
+    ends = now + timedelta(seconds=float(lease.read_text()))
+    given = replace(decode_document(document), issued_at=now, expires_at=ends)
+    return encode_document(sign(given, (FOLDER / "signing-key").read_bytes()))
 
 
 with socketserver.TCPServer(("127.0.0.1", int(sys.argv[1])), Service) as server:

@@ -21,6 +21,7 @@ WORKLOADS = 200
 # Both as by default; the first report comes with the policy, the next one is in the window.
 POLL_S = 10.0
 REPORT_S = 30.0
+LEASE_S = 900.0
 _CPU = Asked(
     what="agent with 200 workloads, CPU of a core at a poll each 10 s",
     unit="%",
@@ -36,6 +37,7 @@ def _measure(effort: Effort) -> list[Row]:
         built.runner.run(["ip", "-batch", "-"], stdin="\n".join(lines) + "\n")
         running = Host(built, Path(folder))
         running.configure(poll_s=POLL_S, report_s=REPORT_S)
+        running.renew_leases(LEASE_S)
         own = LINK / 2 / WORKLOADS
         running.publish(*(vnic(n, own, limit=LINK) for n in range(1, WORKLOADS + 1)))
         running.start()

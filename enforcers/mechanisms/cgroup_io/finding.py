@@ -1,15 +1,18 @@
 """Finds the control groups of the workloads that allocations name, anew in each pass."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from enforcers.contract import Allocation
 from enforcers.host_fs import HostFs
 from enforcers.mechanism import Note, Unclaimed
 from enforcers.mechanisms.cgroup_io.located import NAMING, located, places
-from enforcers.mechanisms.cgroup_io.names import GroupNames
 from enforcers.mechanisms.cgroup_io.observed import io_mount
-from enforcers.reader.cgroup_names import named
+
+if TYPE_CHECKING:
+    from enforcers.mechanisms.cgroup_io.names import GroupNames
 
 
 class Finding:
@@ -18,7 +21,13 @@ class Finding:
     def __init__(self, host_fs: HostFs, subtrees: frozenset[str]) -> None:
         self._host_fs = host_fs
         self._subtrees = subtrees
-        self._names = GroupNames(host_fs)
+
+    @cached_property
+    def _names(self) -> "GroupNames":
+        """Imported for the first policy that names a workload."""
+        from enforcers.mechanisms.cgroup_io.names import GroupNames
+
+        return GroupNames(self._host_fs)
 
     def places(self, allocations: Sequence[Allocation]) -> dict[str, str | Note]:
         """By allocation that names a workload: its group, or why there is not just one."""
@@ -31,6 +40,8 @@ class Finding:
 
     def unclaimed(self, allocations: Sequence[Allocation]) -> tuple[Unclaimed, ...]:
         """The groups of workloads that no allocation means, with the names they go by."""
+        from enforcers.reader.cgroup_names import named
+
         mount = io_mount(self._host_fs)
         if mount is None:
             return ()

@@ -1,7 +1,10 @@
 """Limits virtual disks by QEMU's own throttling, also where no block device sees their I/O."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 from enforcers.change import Change, Effect, MonitorOrder
 from enforcers.contract import ControlKind, MechanismSupport, Setting, Unit
@@ -10,7 +13,6 @@ from enforcers.executor import Execution, Executor
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Counters, Desired, HostAccess, Obstacle, Plan, Seen
 from enforcers.mechanisms.qemu_throttle.config import QemuThrottleConfig
-from enforcers.mechanisms.qemu_throttle.guests import NO_MONITOR, Disk, GuestWatch, SeenGuest
 from enforcers.mechanisms.qemu_throttle.throttle import NO_LIMIT, Throttle, from_text, to_text
 from enforcers.mechanisms.qemu_throttle.wanted import (
     HOLDS,
@@ -21,6 +23,9 @@ from enforcers.mechanisms.qemu_throttle.wanted import (
     lies_on,
 )
 
+if TYPE_CHECKING:
+    from enforcers.mechanisms.qemu_throttle.guests import Disk, GuestWatch, SeenGuest
+
 
 class QemuThrottle:
     """The limit is `block_set_io_throttle`; QEMU has nothing for reservations and shares."""
@@ -29,8 +34,15 @@ class QemuThrottle:
     Config: ClassVar[type[QemuThrottleConfig]] = QemuThrottleConfig
 
     def __init__(self, host: HostAccess, config: QemuThrottleConfig) -> None:
-        self._watch = GuestWatch(host.host_fs, host.monitors)
+        self._host = host
         self._devices = config.devices
+
+    @cached_property
+    def _watch(self) -> GuestWatch:
+        """Imported once there is something to look for."""
+        from enforcers.mechanisms.qemu_throttle.guests import GuestWatch
+
+        return GuestWatch(self._host.host_fs, self._host.monitors)
 
     def support(self) -> MechanismSupport:
         return MechanismSupport(
@@ -103,6 +115,8 @@ class QemuThrottle:
         """By guest: whether it has a socket to be asked at. It is not asked."""
         if not self._devices:
             return {}
+        from enforcers.mechanisms.qemu_throttle.guests import NO_MONITOR
+
         missing = Obstacle(
             reason="no QMP socket at which QEMU waits for clients", remedy=NO_MONITOR
         )

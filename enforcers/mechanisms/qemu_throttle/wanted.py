@@ -1,7 +1,10 @@
 """What the disks of a policy shall have, and why others get nothing. Pure."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from enforcers.contract import (
     Allocation,
@@ -14,7 +17,6 @@ from enforcers.contract import (
 )
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Desired, Note
-from enforcers.mechanisms.qemu_throttle.guests import Disk, SeenGuest
 from enforcers.mechanisms.qemu_throttle.throttle import (
     NO_LIMIT,
     OWN_GROUP,
@@ -22,6 +24,9 @@ from enforcers.mechanisms.qemu_throttle.throttle import (
     from_text,
     wanted_throttle,
 )
+
+if TYPE_CHECKING:
+    from enforcers.mechanisms.qemu_throttle.guests import Disk, SeenGuest
 
 VDISK = "vdisk"
 SMALLEST_LIMIT = 1

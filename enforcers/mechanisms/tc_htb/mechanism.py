@@ -185,7 +185,10 @@ class TcHtb:
         return plan, tree
 
     def apply(self, plan: Plan, executor: Executor) -> Execution:
-        return executor.run(plan.changes, plan.found)
+        try:
+            return executor.run(plan.changes, plan.found)
+        finally:
+            self._looks.forget_queues()
 
     def find_marked(self) -> tuple[LedgerEntry, ...]:
         """A tree of this agent's has taken the place of what the kernel sets up by itself."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from enforcers.kernel_news import Group
+from enforcers.kernel_news import Group, HasNews
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import HostAccess
 from enforcers.mechanisms.tc_htb import tc_text
@@ -127,7 +127,8 @@ class Looks:
     def __init__(self, host: HostAccess) -> None:
         self._runner = host.runner
         self._clock_s = host.clock_s
-        self._has_news_of = {group: host.hear(group) for group in Group}
+        self._hear = host.hear
+        self._has_news_of: dict[Group, HasNews] = {}
         self._asked_all_s = -math.inf
         self._links: Mapping[str, Link] | None = None
         self._devices: dict[str, _Device] = defaultdict(_Device)
@@ -169,6 +170,8 @@ class Looks:
 
     def _take_news(self) -> None:
         """Forget what may have changed. The name of an interface is part of a filter, too."""
+        if not self._has_news_of:
+            self._has_news_of = {group: self._hear(group) for group in Group}
         news = {group for group, has_news in self._has_news_of.items() if has_news()}
         now_s = self._clock_s()
         if now_s - self._asked_all_s >= LONGEST_TRUST_S:
@@ -176,8 +179,12 @@ class Looks:
         if Group.LINKS in news:
             self._links = None
         if news:
-            for known in self._devices.values():
-                known.qdiscs = known.filters = None
+            self.forget_queues()
+
+    def forget_queues(self) -> None:
+        """Ask for all queues and filters anew: whoever changes them does not wait for news."""
+        for known in self._devices.values():
+            known.qdiscs = known.filters = None
 
     def _run(self, *argv: str) -> str:
         return self._runner.run(argv)

@@ -126,6 +126,16 @@ def test_news_are_kept_until_the_kernel_has_answered(kernel: Kernel) -> None:
     assert asked(kernel, looks) == {QDISCS, CLASSES, FILTERS}
 
 
+def test_what_the_agent_changed_itself_is_asked_without_news(kernel: Kernel) -> None:
+    looks = kernel.looks()
+    looks.at("up0", OURS)
+
+    looks.forget_queues()
+
+    assert asked(kernel, looks) == {QDISCS, CLASSES, FILTERS}
+    assert asked(kernel, looks) == {CLASSES}
+
+
 def test_everything_is_asked_once_a_minute(kernel: Kernel) -> None:
     looks = kernel.looks()
     looks.at("up0", OURS)
