@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.urls import reverse
-
 from advisor.core.enumeration import MOST_NAMED
 from advisor.core.freshness import evaluation_gap, sample_gap
 from advisor.queries.resources import ResourceLine
 from advisor.queries.tables import HostName
 from web.drawing.sparkline import sparkline
 from web.formatting import level_scale, rate_scale, rate_text
+from web.row_address import row_address
 from web.tables.column import Cell, Link
 
 STATES = ("stalled", "congested", "near", "clear", "unknown")
@@ -24,7 +23,7 @@ def hosts_cell(hosts: Sequence[HostName]) -> Cell:
     more = len(hosts) - MOST_NAMED
     return Cell(
         links=tuple(
-            Link(text=host.name, address=reverse("host", args=[host.pk]))
+            Link(text=host.name, address=row_address("host", host.pk))
             for host in hosts[:MOST_NAMED]
         ),
         note=f"+{more} more" if more > 0 else "",

@@ -12,6 +12,7 @@ from advisor.queries.host_list import HostRow, with_host_days
 from advisor.queries.hosts import AgentState
 from advisor.queries.listed import listed
 from enforcers.contract import MechanismSupport
+from web.row_address import row_address
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import tiers_column, workloads_column
@@ -57,7 +58,7 @@ def _health_columns() -> tuple[Column[HostRow], ...]:
             key="name",
             title="Host",
             cell=lambda row: Cell(
-                links=(Link(text=row.health.name, address=reverse("host", args=[row.health.pk])),)
+                links=(Link(text=row.health.name, address=row_address("host", row.health.pk)),)
             ),
             value=lambda row: row.health.name,
         ),

@@ -13,6 +13,7 @@ from advisor.queries.tables import ResourceRow
 from advisor.resource_kinds.registry import KINDS
 from advisor.resource_kinds.traits import ResourceTraits
 from web.formatting import level_scale
+from web.row_address import row_address
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import hosts_column, tiers_column, workloads_column
@@ -53,7 +54,7 @@ def _state_columns(traits: ResourceTraits) -> tuple[Column[ResourceRow], ...]:
             key="name",
             title=traits.words.noun.capitalize(),
             cell=lambda row: Cell(
-                links=(Link(text=row.line.name, address=reverse("resource", args=[row.line.pk])),),
+                links=(Link(text=row.line.name, address=row_address("resource", row.line.pk)),),
                 note=row.noun if row.noun != traits.words.noun else "",
             ),
             value=lambda row: row.line.name,

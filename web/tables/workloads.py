@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.urls import reverse
-
 from advisor.queries.tables import WorkloadRow, with_workload_days
 from advisor.queries.workload_list import workload_list
+from web.row_address import row_address
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import hosts_column
@@ -36,7 +35,7 @@ def _place_columns() -> tuple[Column[WorkloadRow], ...]:
             key="name",
             title="Workload",
             cell=lambda row: Cell(
-                links=(Link(text=row.name, address=reverse("workload", args=[row.pk])),)
+                links=(Link(text=row.name, address=row_address("workload", row.pk)),)
             ),
             value=lambda row: row.name,
             of="workload",
@@ -117,5 +116,5 @@ def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
 
 
 def _resource(row: WorkloadRow) -> Cell:
-    address = reverse("resource", args=[row.resource.pk])
+    address = row_address("resource", row.resource.pk)
     return Cell(links=(Link(text=row.resource.name, address=address),))

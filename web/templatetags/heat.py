@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from html import escape
 
 from django import template
-from django.urls import reverse
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 
 from advisor.queries.heat import COLUMNS
 from advisor.queries.resources import ResourceLine
 from web.drawing.heat import HEIGHT, THRESHOLD_Y, HeatRow
+from web.row_address import row_address
 from web.templatetags.shown import level, mark
 
 register = template.Library()
@@ -27,7 +27,7 @@ def heat_rows(rows: Sequence[HeatRow]) -> SafeString:
 
 def _row(row: HeatRow) -> str:
     line, name = row.line, escape(row.line.name)
-    address = escape(reverse("resource", args=[line.pk]))
+    address = escape(row_address("resource", line.pk))
     return (
         f'<div class="heat-row"><a class="heat-name" href="{address}" title="{name}">'
         f"{mark(line.shown_state)}{name}</a> "
