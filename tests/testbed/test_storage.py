@@ -115,6 +115,30 @@ def test_shares_of_three_to_one_hold_where_nobody_set_up_anything(guest: Storage
     assert {outcome for outcome, _ in said["outcomes"].values()} <= IN_FORCE
 
 
+@pytest.mark.parametrize(
+    ("stated_iops", "outcome"), [(CAPACITY, "in force"), (1.3 * CAPACITY, "ineffective")]
+)
+def test_shares_are_said_to_be_in_force_where_iocost_holds_somebody_back(
+    guest: StorageGuest, stated_iops: float, outcome: str
+) -> None:
+    said = guest.run(
+        f"{TRIALS}.too_high_model",
+        capacity_iops=CAPACITY,
+        stated_iops=stated_iops,
+        shares=SHARES,
+        seconds=16.0,
+    )
+
+    first, *others = said["iops"]
+    has_grip = first / (sum(others) / len(others)) > 2
+    together, why = said["together"]["vm1"]
+    assert has_grip is (outcome == "in force")
+    assert together in IN_FORCE if has_grip else together == outcome
+    assert has_grip or "requests pile up" in why
+    # Whoever is alone is in nobody's way.
+    assert said["alone"]["vm1"][0] in IN_FORCE
+
+
 @on_first_kernel
 def test_kernel_without_a_model_takes_a_fifth_of_the_capacity_for_all(
     guest: StorageGuest,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from enforcers.mechanisms.cgroup_io.calm_time import CalmTime
 from enforcers.mechanisms.cgroup_io.device_look import Look
+from enforcers.mechanisms.cgroup_io.grip import holds_nobody, is_contended
 
 # Below the measured total. At 2 or 3 % below, what has piled up in the device takes too long to
 # drain; at 8 % it does within two seconds.
@@ -28,9 +29,6 @@ _KEEPS_UP_RATIO = 0.996
 _STRAINED_RATIO = 2.0
 # With a firm grip each group that wants more waits nearly all of the time.
 _FIRM_RATIO = 0.5
-NO_GRIP_S = 10.0
-# Less waiting than this part of the time is nobody's.
-WAITED_RATIO = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +40,8 @@ class Track:
     up, at the beginning of which a request took `usual_latency_s` (None: not measured yet).
     `former` is the capacity before a correction that has not proved right yet. Of a device that
     is `deep` requests pile up also below its capacity. `trouble_s` is how long the grip has been
-    weak, `lost_s` how long there was none at all, `calm` how long all has gone well since the
-    last step, and `drain_s` how long what piled up may still take.
+    weak, `calm` how long all has gone well since the last step, and `drain_s` how long what piled
+    up may still take.
     """
 
     stated: float
@@ -55,7 +53,6 @@ class Track:
     former: float | None = None
     is_deep: bool = False
     trouble_s: float = 0.0
-    lost_s: float = 0.0
     calm: CalmTime = field(default_factory=CalmTime)
     drain_s: float = 0.0
 
@@ -75,25 +72,17 @@ def first_track(stated: float, *, may_rise: bool) -> Track:
 
 def followed(track: Track, seen: Look) -> Track:
     """The track after one more period."""
-    has_lost = _is_contended(seen) and seen.waited_ratio < WAITED_RATIO
-    is_weak = _is_contended(seen) and seen.waited_ratio < _FIRM_RATIO * seen.active_groups
-    track = replace(
-        track,
-        drain_s=max(0.0, track.drain_s - seen.elapsed_s),
-        lost_s=track.lost_s + seen.elapsed_s if has_lost else 0.0,
-    )
+    has_lost = is_contended(seen) and holds_nobody(seen)
+    is_weak = is_contended(seen) and seen.waited_ratio < _FIRM_RATIO * seen.active_groups
+    track = replace(track, drain_s=max(0.0, track.drain_s - seen.elapsed_s))
     if has_lost or (is_weak and not track.is_deep) or _is_strained(track, seen):
         track = replace(track, trouble_s=track.trouble_s + seen.elapsed_s, calm=CalmTime())
         has_waited = track.drain_s == 0 and track.trouble_s >= _TROUBLE_S
         return _lowered(track, seen, has_lost=has_lost) if has_waited else track
-    calm = track.calm.and_then(seen) if seen.waited_ratio >= WAITED_RATIO else CalmTime()
+    calm = CalmTime() if holds_nobody(seen) else track.calm.and_then(seen)
     if track.drain_s > 0:
         return replace(track, trouble_s=0.0, calm=calm)
     return _probed(replace(track, trouble_s=0.0, calm=calm, former=None))
-
-
-def _is_contended(seen: Look) -> bool:
-    return seen.is_pressed and seen.active_groups > 1
 
 
 def _is_strained(track: Track, seen: Look) -> bool:

@@ -12,16 +12,12 @@ from enforcers.joint_capacity import drained_ratio
 from enforcers.mechanisms.cgroup_io import device_controls
 from enforcers.mechanisms.cgroup_io.counts import DiskCount, disk_count
 from enforcers.mechanisms.cgroup_io.device_look import Look, look
+from enforcers.mechanisms.cgroup_io.grip import Grip, holds_nobody, next_grip
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import Part
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.pile import Pile, model_ratio, next_pile
-from enforcers.mechanisms.cgroup_io.tracked_capacity import (
-    NO_GRIP_S,
-    WAITED_RATIO,
-    first_track,
-    followed,
-)
+from enforcers.mechanisms.cgroup_io.tracked_capacity import first_track, followed
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +55,7 @@ class WatchedDevice:
         self._before: DiskCount | None = None
         self._troubled_since_s: float | None = None
         self._is_pressed = False
+        self._grip = Grip()
         self._pile = Pile()
         self._total: float | None = None
         places = host_fs.read_or_none(f"{self._folder}/queue/nr_requests") or ""
@@ -96,11 +93,12 @@ class WatchedDevice:
     @property
     def no_grip(self) -> str | None:
         """Why weights have no effect although they are set."""
-        if self._track.lost_s < NO_GRIP_S:
+        if not self._grip.is_lost:
             return None
         return (
             f"shares have no effect: requests pile up in {self._observed.number}, and iocost has "
-            f"held nobody back for {self._track.lost_s:.0f} s; its model of the device is too high"
+            f"held nobody back for {self._grip.lost_s:.0f} s; its model of the device is too "
+            "high, so measure what the device does under full load, and state that"
         )
 
     def follow(
@@ -115,8 +113,7 @@ class WatchedDevice:
     ) -> None:
         """One period; writes another model if the present one is found wrong.
 
-        Where other hosts use the device too, its part of what they can do together leads, and
-        what this host would make of the device by itself counts for the grip alone.
+        Where other hosts use the device too, its part of what they can do together leads.
         """
         text = self._host_fs.read_or_none(f"{self._folder}/stat")
         now = None if text is None else disk_count(text, clock_s())
@@ -134,12 +131,13 @@ class WatchedDevice:
         if seen is None:
             return
         self._total = seen.total
+        self._is_pressed = seen.is_pressed
+        self._grip = next_grip(self._grip, seen)
         if part is not None:
             self._follow_part(executor, seen, part)
             return
         former = self._track.capacity
         if self._observed.tracks_capacity:
-            self._is_pressed = seen.is_pressed
             self._track = followed(self._track, seen)
             self._note_trouble(now.at_s, seen)
         if self._base is None:
@@ -151,9 +149,6 @@ class WatchedDevice:
     def _follow_part(self, executor: Executor, seen: Look, part: Part) -> None:
         """The host's part, less what helps to drain what all hosts have piled up."""
         self._pile = Pile()
-        if self._observed.tracks_capacity:
-            self._is_pressed = seen.is_pressed
-            self._track = replace(self._track, lost_s=followed(self._track, seen).lost_s)
         if self._base is None:
             return
         latency_ms = 1000 * seen.queue / seen.total if seen.total > 0 else None
@@ -174,7 +169,7 @@ class WatchedDevice:
         On trial piling up is the answer; after a correction it drains already.
         """
         is_busy = self._track.is_on_trial or self._track.drain_s > 0
-        if seen.waited_ratio < WAITED_RATIO or is_busy:
+        if holds_nobody(seen) or is_busy:
             self._pile = replace(self._pile, drained_periods=0)
             return 1.0
         self._pile = next_pile(self._pile, queue=seen.queue)

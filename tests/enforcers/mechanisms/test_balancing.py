@@ -444,9 +444,11 @@ def test_model_stays_where_nobody_wants_it_tracked(tmp_path: Path) -> None:
     host.run_pass()
 
     press(host, 20)
+    outcomes = host.run_pass()
 
     assert model_iops(host) == 2000
-    assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
+    # What nobody corrects is told.
+    assert outcomes[FIRST] is Outcome.INEFFECTIVE
 
 
 def test_model_stays_while_iocost_holds_groups_back(host: Host) -> None:
@@ -545,16 +547,37 @@ def test_corrected_model_goes_back_with_all_else(host: Host) -> None:
     assert "enable=0" in host.cgroups.read(f"{MOUNT}/io.cost.qos")
 
 
-def test_weights_without_grip_are_ineffective_until_somebody_waits(host: Host) -> None:
-    press(host, 14)
+@pytest.mark.parametrize("tracks", [True, False], ids=["tracked", "not tracked"])
+def test_weights_without_grip_are_ineffective_until_somebody_waits(
+    tmp_path: Path, tracks: bool
+) -> None:
+    host = Host(tmp_path, tracks=tracks)
+    host.run_pass()
+    for _ in range(2):
+        host.second({})
 
+    press(host, 8)
+    at_first = host.run_pass()
+    press(host, 6)
     without = host.run_pass()
     press(host, 2, waits=tuple(NAMES))
     again = host.run_pass()
 
+    assert set(at_first.values()) == {Outcome.UNCHANGED}
     # Nobody asks for other shares, and only the first for a reservation.
     assert without == {FIRST: Outcome.INEFFECTIVE} | dict.fromkeys(NAMES[1:], Outcome.UNCHANGED)
     assert set(again.values()) == {Outcome.UNCHANGED}
+
+
+def test_device_that_works_on_many_at_once_has_nobody_to_hold_back(tmp_path: Path) -> None:
+    host = Host(tmp_path, tracks=False)
+    host.run_pass()
+    for ios, queue in [(500, 1)] * 5 + [(20_000, 40)] * 14:
+        # 2 ms each, whether few or many are there.
+        host.disk(ios=ios, queue=queue)
+        host.second(dict.fromkeys(NAMES, ios // 4))
+
+    assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
 
 
 def test_next_policy_goes_on_with_the_corrected_model(host: Host) -> None:

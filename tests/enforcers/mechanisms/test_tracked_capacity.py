@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from enforcers.contract import Unit
 from enforcers.mechanisms.cgroup_io.counts import DiskCount
 from enforcers.mechanisms.cgroup_io.device_look import Look, look
-from enforcers.mechanisms.cgroup_io.tracked_capacity import (
-    NO_GRIP_S,
-    Track,
-    first_track,
-    followed,
-)
+from enforcers.mechanisms.cgroup_io.tracked_capacity import Track, first_track, followed
 
 TRUE = 2000.0
 SERVICE_S = 0.004
@@ -155,23 +150,6 @@ def test_one_group_alone_may_press_the_device() -> None:
     )
 
     assert followed(followed(start(2000.0), alone), alone).capacity == 2000.0
-
-
-def test_grip_that_no_correction_brings_back_is_noticed() -> None:
-    lost = Look(
-        elapsed_s=1.0,
-        total=1500.0,
-        queue=64.0,
-        active_groups=8,
-        waited_ratio=0.0,
-        is_pressed=True,
-    )
-
-    track = start(2000.0)
-    for _ in range(int(NO_GRIP_S)):
-        track = followed(track, lost)
-
-    assert track.lost_s >= NO_GRIP_S
 
 
 @given(stated=st.floats(0.5, 1.0))
