@@ -45,7 +45,16 @@ WHOLE = Effort(seconds=10.0, rounds=ROUNDS)
 SHORT = Effort(seconds=4.0, rounds=1)
 
 
-PARTS = ("limit", "shares", "reservation", "wrong-model", "low-capacity", "guessed-model")
+PARTS = (
+    "limit",
+    "counted-limit",
+    "grip",
+    "shares",
+    "reservation",
+    "wrong-model",
+    "low-capacity",
+    "guessed-model",
+)
 
 
 def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterator[Row]:
@@ -57,6 +66,8 @@ def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterat
         capacity, release, rows = _capacity(guest)
         measures = {
             "limit": lambda: _limit(guest, effort),
+            "counted-limit": lambda: _counted_limit(guest, effort),
+            "grip": lambda: _grip(guest),
             "shares": lambda: _shares(guest, effort, capacity),
             "reservation": lambda: _reservation(guest, effort, capacity),
             "wrong-model": lambda: _wrong_model(guest, effort, capacity),
@@ -103,6 +114,94 @@ def _limit(guest: StorageGuest, effort: Effort) -> list[Row]:
         )
         for (name, workers), measured in zip(cases, said["iops"], strict=True)
     ]
+
+
+def _counted_limit(guest: StorageGuest, effort: Effort) -> list[Row]:
+    """One limit over two disks of a workload, and limits that count one I/O per 32 KiB."""
+    # One I/O at a time takes 8 ms of a disk of 1000, so that who keeps one does 125 at most.
+    disks: dict[str, list[dict[str, Any]]] = {
+        "all": [{}, {}],
+        "all and 125": [{}, {"outstanding": 1}],
+    }
+    mixed: dict[str, Any] = {"block_bytes": 65536, "read_ratio": READS["70:30"]}
+    sizes: dict[str, dict[str, Any]] = {
+        "16 KiB": {},
+        "64 KiB": {"block_bytes": 65536},
+        "64 KiB, 70:30": mixed,
+    }
+    over = _counted(guest, effort, list(disks.values()), capacity_iops=IOPS / 2, is_sum=True)
+    sized = _counted(guest, effort, [[load] for load in sizes.values()], is_sized=True)
+    wanted = {"16 KiB": LIMIT, "64 KiB": LIMIT / 2, "64 KiB, 70:30": LIMIT / 2}
+    return [
+        *(
+            within(
+                f"limit 500 over two disks that want {name}, their sum",
+                "IOPS",
+                wanted=LIMIT,
+                tolerance_ratio=0.02,
+                measured=sum(rates),
+                note=f"{rates[0]:.0f} and {rates[1]:.0f}; {_words(over, 'vm1')}",
+            )
+            for name, rates in zip(disks, over["iops"], strict=True)
+        ),
+        *(
+            within(
+                f"limit 500 counted per 32 KiB, I/Os of {name}",
+                "IOPS",
+                wanted=wanted[name],
+                tolerance_ratio=0.02,
+                measured=sum(rates),
+                note=_words(sized, "vm1"),
+            )
+            for name, rates in zip(sizes, sized["iops"], strict=True)
+        ),
+    ]
+
+
+def _counted(
+    guest: StorageGuest,
+    effort: Effort,
+    cases: Sequence[Sequence[dict[str, Any]]],
+    *,
+    capacity_iops: float = IOPS,
+    **how: bool,
+) -> dict[str, Any]:
+    said: dict[str, Any] = guest.run(
+        f"{TRIALS}.counted_limit",
+        capacity_iops=capacity_iops,
+        limit_iops=LIMIT,
+        cases=cases,
+        seconds=effort.seconds,
+        **how,
+    )
+    return said
+
+
+def _grip(guest: StorageGuest) -> list[Row]:
+    """Whether the agent says of shares that they act where they do, and only there."""
+    rows = []
+    for stated, in_force in ((IOPS, len(SHARES)), (MODEL_ERROR * IOPS, 0)):
+        said = guest.run(
+            f"{TRIALS}.too_high_model",
+            capacity_iops=IOPS,
+            stated_iops=stated,
+            shares=SHARES,
+            seconds=16.0,
+        )
+        first, *others = said["iops"]
+        outcomes = [outcome for outcome, _ in said["together"].values()]
+        rows.append(
+            within(
+                f"shares 3:1 x 7, capacity stated as {stated:g}, said to be in force",
+                "workloads",
+                wanted=in_force,
+                tolerance_ratio=0.0,
+                measured=sum(outcome in {"applied", "unchanged"} for outcome in outcomes),
+                note=f"{first * len(others) / sum(others):.2f}:1; "
+                f"agent: {': '.join(said['together']['vm1'])}",
+            )
+        )
+    return rows
 
 
 def _shares(guest: StorageGuest, effort: Effort, capacity: float) -> list[Row]:

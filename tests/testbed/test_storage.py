@@ -97,6 +97,43 @@ def test_limit_is_gone_after_the_agent(limited: Limited) -> None:
 
 
 @on_first_kernel
+def test_limit_of_500_over_two_disks_is_one_of_their_sum(guest: StorageGuest) -> None:
+    said = guest.run(
+        f"{TRIALS}.counted_limit",
+        # One I/O at a time takes 8 ms of such a disk.
+        capacity_iops=1000.0,
+        limit_iops=500.0,
+        cases=[[{}, {}], [{}, {"outstanding": 1}]],
+        is_sum=True,
+        seconds=6.0,
+    )
+
+    even, uneven = said["iops"]
+    assert even == pytest.approx([250.0, 250.0], rel=0.04)
+    # It keeps one I/O, of 8 ms and what it waits behind the other's.
+    assert 60 < uneven[1] <= 1000.0 / 8
+    assert [sum(even), sum(uneven)] == pytest.approx([500.0, 500.0], rel=0.02)
+    assert said["outcomes"]["vm1"][0] in IN_FORCE
+
+
+@on_first_kernel
+def test_limit_of_500_per_32_kib_lets_250_of_64_kib_through(guest: StorageGuest) -> None:
+    said = guest.run(
+        f"{TRIALS}.counted_limit",
+        capacity_iops=CAPACITY,
+        limit_iops=500.0,
+        cases=[[{"block_bytes": 65536}], [{}]],
+        is_sized=True,
+        seconds=6.0,
+    )
+
+    (large,), (small,) = said["iops"]
+    assert large == pytest.approx(250.0, rel=0.01)
+    assert small == pytest.approx(500.0, rel=0.01)
+    assert said["outcomes"]["vm1"][0] in IN_FORCE
+
+
+@on_first_kernel
 def test_workload_is_found_by_its_name_and_again_after_a_restart(guest: StorageGuest) -> None:
     said = guest.run(f"{TRIALS}.named_workload", capacity_iops=CAPACITY, limit_iops=500)
 

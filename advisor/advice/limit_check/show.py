@@ -11,10 +11,6 @@ from advisor.core.enumeration import clauses
 from advisor.core.quantity import significant
 from advisor.core.resource import IoCount, LimitScope
 
-NOT_ENFORCED = "stored for this check, not yet enforced"
-"""Hosts limit each cgroup and disk, reads and writes apart, in plain I/Os."""
-
-
 COMMITMENT = Commitment(
     does="It is noted that somebody will look after these limits.",
     does_not="No limit is changed, neither here nor on any host.",
@@ -61,8 +57,8 @@ def _facts(inputs: LimitInputs) -> tuple[Fact, ...]:
     return (
         Fact(name="Workload", text=f"{inputs.workload} on {inputs.datastore}"),
         Fact(name="Windows", text=f"{windows} of the last hour"),
-        Fact(name="Limits are stated", text=f"{_words(inputs.scope)}; {NOT_ENFORCED}"),
-        Fact(name="I/Os are stated to count", text=f"{_words(inputs.count)}; {NOT_ENFORCED}"),
+        Fact(name="Limits are stated", text=_words(inputs.scope)),
+        Fact(name="I/Os are stated to count", text=_words(inputs.count)),
         Fact(
             name="Congestion threshold",
             text="not known" if threshold is None else f"{significant(threshold)} ms",

@@ -137,12 +137,11 @@ def _add_disk_arguments(state: ArgumentParser) -> None:
     state.add_argument(
         "--limit-scope", choices=[*map(str, LimitScope)],
         help="apply the limit to each disk or to the sum of the workload's disks "
-        "(per_vdisk); cgroup_io holds each disk, and reports a sum as unsupported",
+        "on the datastore (per_vdisk)",
     )  # fmt: skip
     state.add_argument(
         "--io-count", choices=[*map(str, IoCount)],
-        help="what the limit counts: I/Os of any size, or one per 32 KiB started (plain); "
-        "cgroup_io counts plain I/Os, and reports the other as unsupported",
+        help="what the limit counts: I/Os of any size, or one per 32 KiB (plain)",
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Follows, on one device, who is at work: weights by entitlement, limits by mix, a true model.
 
-Reads and writes control files; what it writes is computed by `entitled_weights`, `pooled_limit`
-and `tracked_capacity`.
+Reads and writes control files; what it writes is computed by `entitled_weights`,
+`followed_limits` and `tracked_capacity`.
 """
 
 import math
@@ -21,11 +21,11 @@ from enforcers.mechanisms.cgroup_io import controls, io_text
 from enforcers.mechanisms.cgroup_io.controls import Controls, claim_of
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
 from enforcers.mechanisms.cgroup_io.entitled_weights import Contender, entitled_weights
+from enforcers.mechanisms.cgroup_io.followed_limits import FollowedLimits, Parts
 from enforcers.mechanisms.cgroup_io.grip import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
-from enforcers.mechanisms.cgroup_io.pooled_limit import Pool, Took, first_pool, next_pool
 from enforcers.mechanisms.cgroup_io.standing import Standing
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
 
@@ -84,7 +84,7 @@ class Balancing:
         self._all_waited: Count | None = None
         self._active_groups = 0
         self._failed: OSError | StateError | None = None
-        self._pools: dict[str, Pool] = {}
+        self._limits = FollowedLimits()
         self.standing = Standing()
         self._device = WatchedDevice(
             host_fs,
@@ -118,11 +118,7 @@ class Balancing:
             for item in ground.kept
             if (wanted := ground.controls[item.id]).weight is not None
         }
-        self._pools = {
-            item.selector.value: self._pool(item.selector.value, limit)
-            for item in ground.kept
-            if (limit := controls.limit_of(item, ground.spec.unit)) is not None
-        }
+        self._limits.renew(ground.kept, ground.spec.unit, self.standing.limits)
 
     def look_at_all(self, clock_s: Clock) -> None:
         """Read every group, so that its waiting shows in the first period in which it waits."""
@@ -136,7 +132,8 @@ class Balancing:
             read = partial(self._read, clock_s=clock_s)
             self._joint.follow(number, self._ground.kept, read, clock_s)
         waited_ratio = self._waited_ratio(clock_s) if self._ground.has_weights else None
-        limited = [item for item in self._ground.kept if item.selector.value in self._pools]
+        under_limit = self._limits.groups
+        limited = [item for item in self._ground.kept if item.selector.value in under_limit]
         waits = waited_ratio is not None and waited_ratio > WAITED_RATIO
         is_blind = waited_ratio is None or (not waits and not self._device.is_pressed)
         done = self._read_groups(limited if is_blind else self._ground.kept, clock_s)
@@ -146,18 +143,9 @@ class Balancing:
             self._follow_device(executor, clock_s, waited_ratio)
         if waits:
             self._follow_weights(executor, done)
-        for item in limited:
-            if item.selector.value in done:
-                self._follow_limit(executor, item.selector.value, done[item.selector.value])
+        self._follow_limits(executor, clock_s, done)
         if self._failed is not None:
             raise self._failed
-
-    def _pool(self, group: str, limit: float) -> Pool:
-        known = self._pools.get(group)
-        is_set = known is not None and group in self.standing.limits and known.limit == limit
-        if known is not None and is_set:
-            return known
-        return first_pool(limit, self._ground.spec.unit)
 
     def _waited_ratio(self, clock_s: Clock) -> float | None:
         """Waiting of all groups below the common parent, as a part of the time, from one file.
@@ -215,13 +203,13 @@ class Balancing:
         identity = self._host_fs.identity(f"{observed.mount}{group}")
         return identity == observed.groups[group].identity
 
-    def _read(self, group: str, clock_s: Clock) -> Count | None:
+    def _read(self, group: str, clock_s: Clock, unit: Unit | None = None) -> Count | None:
         observed = self._ground.observed
         text = self._host_fs.read_or_none(observed.control_path(group, IO_STAT))
         if text is None:
             return None
         line = io_text.line_of(text, observed.number) or ""
-        return count_of(line, self._ground.spec.unit, clock_s())
+        return count_of(line, unit or self._ground.spec.unit, clock_s())
 
     def _follow_weights(self, executor: Executor, done: Mapping[str, Did]) -> None:
         contenders = [
@@ -265,21 +253,18 @@ class Balancing:
             return self._device.capacity
         return self._device.capacity_beside(sum(one.rate for one in done.values()))
 
-    def _follow_limit(self, executor: Executor, group: str, done: Did) -> None:
-        if done.rate == 0:
-            return
-        unit = self._ground.spec.unit
-        pool = self._pools[group]
-        took = Took(reads=done.reads, writes=done.writes, elapsed_s=done.elapsed_s)
-        new = next_pool(pool, took)
-        now, wanted = _parts(pool, unit), _parts(new, unit)
-        if wanted != now:
+    def _follow_limits(self, executor: Executor, clock_s: Clock, done: Mapping[str, Did]) -> None:
+        def make(group: str, wanted: Parts) -> bool:
             write = controls.limit_adjustment(group, wanted, self._ground.observed)
             found = controls.found_limit(group, self._ground.observed)
             if not self._is_made(executor, write, found):
-                return
+                return False
             self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
-        self._pools[group] = new
+            return True
+
+        read_bytes = partial(self._read, clock_s=clock_s, unit=Unit.BYTES_PER_S)
+        self._limits.follow(done, read_bytes, make)
+        self.standing = replace(self.standing, exceeded=self._limits.exceeded)
 
     def _is_made(
         self, executor: Executor, write: FileWrite, found: tuple[LedgerEntry, ...]
@@ -291,8 +276,3 @@ class Balancing:
             self._failed = self._failed or error
             return False
         return True
-
-
-def _parts(pool: Pool, unit: Unit) -> dict[str, str]:
-    read_key, write_key = controls.limit_keys(unit)
-    return {read_key: str(pool.reads), write_key: str(pool.writes)}

@@ -1,16 +1,17 @@
 """The io control values of a policy, and the changes to reach them. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from enforcers.change import Change, Effect, FileWrite
-from enforcers.contract import Allocation, ControlKind, Unit
+from enforcers.contract import Allocation, ControlKind, LimitScope, Unit
 from enforcers.entitlement import Claim
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
 from enforcers.mechanisms.cgroup_io.observed import IO_MAX, IO_WEIGHT, IoObserved
+from enforcers.mechanisms.cgroup_io.pooled_limit import SMALLEST_PART
 
 NAME = "cgroup_io"
 DEFAULT_WEIGHT = 100
@@ -40,9 +41,26 @@ def limit_of(item: Allocation, unit: Unit) -> float | None:
     return None if is_limitless(item, unit) else item.limit
 
 
+def disks_of(item: Allocation, kept: Sequence[Allocation]) -> tuple[Allocation, ...]:
+    """All allocations that one limit holds together: the disks of a workload, or one alone."""
+    if not _has_sum(item):
+        return (item,)
+    return tuple(one for one in kept if _has_sum(one) and one.workload == item.workload)
+
+
+def limit_over(disks: Sequence[Allocation], unit: Unit) -> float | None:
+    """The limit of disks that it holds together; if they state several, the smallest."""
+    limits = [limit for disk in disks if (limit := limit_of(disk, unit)) is not None]
+    return min(limits, default=None)
+
+
 def is_limitless(item: Allocation, unit: Unit) -> bool:
     """Whether the policy's limit is beyond what io.max counts."""
     return item.limit is not None and item.limit >= _LIMITLESS_FROM.get(unit, math.inf)
+
+
+def _has_sum(item: Allocation) -> bool:
+    return item.limit is not None and item.limit_scope is LimitScope.POOLED
 
 
 def limit_keys(unit: Unit) -> tuple[str, str]:
@@ -61,13 +79,16 @@ def wanted_controls(
     unit: Unit,
     weight: int | None,
     parts: Mapping[str, str] | None = None,
+    disks: Sequence[Allocation] = (),
 ) -> Controls:
     """The values of an allocation's group. Without iocost a weight cannot even be written.
 
-    `parts` divides the limit among the directions, once it is known which it uses.
+    `parts` divides the limit among the directions, once it is known which it uses; `disks` are
+    all that it holds together.
     """
-    limit = limit_of(allocation, unit)
-    value = UNLIMITED if limit is None else str(int(limit))
+    together = disks or (allocation,)
+    limit = limit_over(together, unit)
+    value = UNLIMITED if limit is None else str(max(SMALLEST_PART, int(limit / len(together))))
     return Controls(io_max=parts or dict.fromkeys(limit_keys(unit), value), weight=weight)
 
 

@@ -39,7 +39,7 @@ class FollowedDevices:
             return Standing()
         standing = known[1].standing
         is_same = known[0].allocations == desired.allocations
-        return standing if is_same else replace(standing, weights={}, limits={})
+        return standing if is_same else replace(standing, weights={}, limits={}, exceeded={})
 
     def is_divided(self, spec: ResourceSpec, device: str) -> bool:
         """Whether the host has a part of the datastore, which takes a model to hold it to."""

@@ -235,6 +235,7 @@ class CgroupIo:
                     unit=spec.unit,
                     weight=weights.get(item.selector.value),
                     parts=observed.standing.limits.get(item.selector.value),
+                    disks=controls.disks_of(item, items),
                 )
                 for item in items
             },
@@ -293,7 +294,7 @@ def _plan(spec: ResourceSpec, wanted: _Wanted, observed: IoObserved) -> Plan:
         wanted=settings,
         notes=wanted.notes,
         shortfalls={
-            item.id: {**missing, **shortfalls.of_limit(item, wanted.kept, spec.unit)}
+            item.id: {**missing, **shortfalls.of_limit(item, wanted.kept, spec, observed)}
             for item in wanted.kept
         },
         found=tuple(found),

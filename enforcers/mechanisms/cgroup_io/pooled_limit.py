@@ -4,6 +4,7 @@ io.max limits each direction by itself and lets whole I/Os through per slice of 
 (block/blk-throttle.c, DFL_THROTL_SLICE), so a limit that is not a multiple of 10 I/Os per second
 is rounded down. The two limits follow the measured mix, in multiples of 10; what they let through
 too much or too little, beyond one slice, is made good in the next period.
+A limit that counts one I/O per 32 KiB is divided as it counts; what is written is in plain I/Os.
 """
 
 from dataclasses import dataclass, replace
@@ -29,25 +30,28 @@ _OPEN_RATIO = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Took:
-    """What a group read and wrote per second, in the limit's unit, over `elapsed_s`."""
+    """What a group read and wrote per second, as the limit counts, over `elapsed_s`.
+
+    `read_cost` and `write_cost` are for how many a plain I/O of each counts.
+    """
 
     reads: float
     writes: float
     elapsed_s: float
+    read_cost: float = 1.0
+    write_cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """A limit per second, what was let through too little of it, and its two parts now.
 
-    A part is a multiple of `step`, and at least `least`: the direction that is not used stays
-    open by it, so that its first I/O does not wait. `is_trying`: the smaller part is larger than
-    the mix, to see whether it is used; the next try is in `try_in` periods, `pause` after this.
+    A part is in the unit of io.max. `is_trying`: the smaller part is larger than the mix, to see
+    whether it is used; the next try is in `try_in` periods, `pause` after this.
     """
 
     limit: float
-    step: int
-    least: int
+    unit: Unit
     carried: float
     reads: int
     writes: int
@@ -56,27 +60,33 @@ class Pool:
     pause: int = _FIRST_PAUSE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grain:
+    """A part is a multiple of `step`, and at least `least`.
+
+    The direction that is not used stays open by that, so that its first I/O does not wait.
+    """
+
+    step: int
+    least: int
+
+
 def first_pool(limit: float, unit: Unit) -> Pool:
     """Before anything is known of the mix each direction may use it all."""
-    step, least = 1, SMALLEST_PART
-    if unit is Unit.BYTES_PER_S:
-        least = max(least, int(max(_OPEN_RATIO * limit, min(limit, _OPEN_BYTES_PER_S))))
-    elif limit >= 2 * SLICES_PER_S:
-        # Less is too little to divide in steps; the kernel spreads it over its slices itself.
-        step = least = SLICES_PER_S
-    return Pool(
-        limit=limit, step=step, least=least, carried=0.0, reads=int(limit), writes=int(limit)
-    )
+    return Pool(limit=limit, unit=unit, carried=0.0, reads=int(limit), writes=int(limit))
 
 
-def next_pool(pool: Pool, took: Took) -> Pool:
-    """The parts for the next period."""
+def next_pool(pool: Pool, took: Took, *, limit: float | None = None) -> Pool:
+    """The parts for the next period, of another limit if one is given."""
     used = took.reads + took.writes
+    costs = (took.read_cost, took.write_cost)
     carried = 0.0
     if _wanted_all(pool, took):
-        most = max(_MOST_CARRIED_RATIO * pool.limit, pool.step) + _slack(pool)
+        step = max(_grain(pool, cost).step * cost for cost in costs)
+        most = max(_MOST_CARRIED_RATIO * pool.limit, step) + _slack(pool)
         missed = pool.carried + (pool.limit - used) * took.elapsed_s
         carried = min(max(missed, -most), most)
+    pool = replace(pool, limit=pool.limit if limit is None else limit)
     budget = max(pool.limit + _to_make_good(carried, pool), 1.0)
     read_ratio = took.reads / used if used > 0 else 0.5
     pool = _with_try(pool, took)
@@ -85,14 +95,26 @@ def next_pool(pool: Pool, took: Took) -> Pool:
     return replace(
         pool,
         carried=carried,
-        reads=_rounded(budget * read_ratio, pool),
-        writes=_rounded(budget * (1 - read_ratio), pool),
+        reads=_rounded(budget * read_ratio, pool, took.read_cost),
+        writes=_rounded(budget * (1 - read_ratio), pool, took.write_cost),
+    )
+
+
+def is_held(pool: Pool, took: Took) -> bool:
+    """Whether the group took what was open to it in some direction, and so may want more."""
+    return took.reads + took.writes >= _FULL_RATIO * pool.limit or any(
+        took_one > 0 and took_one >= _FULL_RATIO * part * cost
+        for took_one, part, cost in (
+            (took.reads, pool.reads, took.read_cost),
+            (took.writes, pool.writes, took.write_cost),
+        )
     )
 
 
 def _wanted_all(pool: Pool, took: Took) -> bool:
     """Whether it took what was open to it. A limit that was changed may begin a slice later."""
-    open_per_s = min(pool.reads + pool.writes, pool.limit)
+    is_open = pool.reads * took.read_cost + pool.writes * took.write_cost
+    open_per_s = min(is_open, pool.limit)
     open_s = max(took.elapsed_s - _SLICE_S, took.elapsed_s / 2)
     return (took.reads + took.writes) * took.elapsed_s >= _USED_RATIO * open_per_s * open_s
 
@@ -115,7 +137,8 @@ def _with_try(pool: Pool, took: Took) -> Pool:
         return replace(pool, is_trying=False, try_in=pause, pause=pause)
     if pool.is_trying:
         return replace(pool, pause=_FIRST_PAUSE)
-    was_unused = min(pool.reads, pool.writes) <= pool.least
+    part, cost = min((pool.reads, took.read_cost), (pool.writes, took.write_cost))
+    was_unused = part <= _grain(pool, cost).least
     if pool.try_in > 0 and not was_unused:
         return replace(pool, try_in=pool.try_in - 1)
     return replace(pool, is_trying=True)
@@ -123,9 +146,21 @@ def _with_try(pool: Pool, took: Took) -> Pool:
 
 def _is_smaller_held(pool: Pool, took: Took) -> bool:
     if took.reads < took.writes:
-        return took.reads >= _FULL_RATIO * pool.reads
-    return took.writes < took.reads and took.writes >= _FULL_RATIO * pool.writes
+        return took.reads >= _FULL_RATIO * pool.reads * took.read_cost
+    is_smaller = took.writes < took.reads
+    return is_smaller and took.writes >= _FULL_RATIO * pool.writes * took.write_cost
 
 
-def _rounded(amount: float, pool: Pool) -> int:
-    return max(pool.least, round(amount / pool.step) * pool.step)
+def _rounded(amount: float, pool: Pool, cost: float) -> int:
+    grain = _grain(pool, cost)
+    return max(grain.least, round(amount / cost / grain.step) * grain.step)
+
+
+def _grain(pool: Pool, cost: float) -> _Grain:
+    if pool.unit is Unit.BYTES_PER_S:
+        is_open = int(max(_OPEN_RATIO * pool.limit, min(pool.limit, _OPEN_BYTES_PER_S)))
+        return _Grain(step=1, least=max(SMALLEST_PART, is_open))
+    if pool.limit / cost >= 2 * SLICES_PER_S:
+        return _Grain(step=SLICES_PER_S, least=SLICES_PER_S)
+    # Less is too little to divide in steps; the kernel spreads it over its slices itself.
+    return _Grain(step=1, least=SMALLEST_PART)

@@ -9,14 +9,12 @@ from enforcers.contract import (
     Control,
     ControlKind,
     Holds,
-    IoCount,
-    LimitScope,
     Outcome,
     ResourceSpec,
     Unit,
 )
 from enforcers.mechanism import Note
-from enforcers.mechanisms.cgroup_io.controls import is_limitless
+from enforcers.mechanisms.cgroup_io.controls import disks_of, is_limitless
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.ownership import Ownership
@@ -144,24 +142,21 @@ def _without_grip(observed: IoObserved) -> Note | None:
 
 
 def of_limit(
-    item: Allocation, others: Sequence[Allocation], unit: Unit
+    item: Allocation, others: Sequence[Allocation], spec: ResourceSpec, observed: IoObserved
 ) -> dict[ControlKind, Note]:
     """What io.max cannot do of a limit; it is set all the same, as an upper bound."""
-    if is_limitless(item, unit):
+    disks = disks_of(item, others)
+    measured = observed.standing.exceeded.get(item.selector.value)
+    if is_limitless(item, spec.unit):
         remark = f"io.max takes {item.limit:g} for no limit, and so high a limit holds nobody"
         return {ControlKind.LIMIT: Note(outcome=Outcome.UNCHANGED, reason=remark)}
-    reason = None
-    disks = sum(other.workload == item.workload for other in others)
-    if item.io_count is IoCount.PER_32_KIB:
+    if len({disk.limit for disk in disks}) > 1:
+        reason = f"the disks of {item.workload} state different sums; the smallest holds"
+        return {ControlKind.LIMIT: Note(outcome=Outcome.UNSUPPORTED, reason=reason)}
+    if measured is not None:
         reason = (
-            "io.max counts I/Os of any size, not one per 32 KiB, so that larger ones get more; "
-            "state the limit in bytes/s, or count plain I/Os"
+            f"the limit does not hold: {measured:.0f} {spec.unit} were measured, and it is "
+            f"{item.limit:g}; does somebody else write io.max of {item.selector.value}?"
         )
-    elif item.limit_scope is LimitScope.POOLED and disks > 1:
-        reason = (
-            f"io.max holds each of the {disks} disks of {item.workload} to the limit, not their "
-            "sum; state a part of it for each disk"
-        )
-    if reason is None:
-        return {}
-    return {ControlKind.LIMIT: Note(outcome=Outcome.UNSUPPORTED, reason=reason)}
+        return {ControlKind.LIMIT: Note(outcome=Outcome.INEFFECTIVE, reason=reason)}
+    return {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from enforcers.contract import Allocation, ControlKind, IoCount, LimitScope, Outcome, Unit
+from enforcers.contract import Allocation, ControlKind, LimitScope, Outcome, Unit
 from enforcers.mechanisms.cgroup_io import mechanism
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
@@ -207,33 +207,48 @@ def limit_note(io_rig: Rig, *disks: Allocation) -> str:
     return "" if note is None else note.reason
 
 
-def test_limit_of_each_disk_holds(io_rig: Rig) -> None:
+def test_limit_of_each_disk_holds(cgroups: FakeCgroups, io_rig: Rig) -> None:
     first, second = (group(path, limit=200.0, workload="db") for path in (VM1, VM2))
 
     assert limit_note(io_rig, first, second) == ""
+    io_rig.apply(IO, desired(datastore(), first, second))
+    assert {cgroups.text(path, "io.max") for path in (VM1, VM2)} == {
+        "8:0 rbps=max wbps=max riops=200 wiops=200\n"
+    }
 
 
-def test_limit_over_several_disks_is_said_to_hold_each_of_them_alone(io_rig: Rig) -> None:
+def test_limit_over_several_disks_begins_with_an_equal_part_for_each(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
     first, second = (
         group(path, limit=400.0, workload="db", limit_scope=LimitScope.POOLED)
         for path in (VM1, VM2)
     )
 
-    said = limit_note(io_rig, first, second)
+    assert limit_note(io_rig, first, second) == ""
+    io_rig.apply(IO, desired(datastore(), first, second))
+    assert {cgroups.text(path, "io.max") for path in (VM1, VM2)} == {
+        "8:0 rbps=max wbps=max riops=200 wiops=200\n"
+    }
 
-    assert said.startswith("io.max holds each of the 2 disks of db to the limit, not their sum;")
+
+def test_limit_over_several_disks_that_state_different_ones_is_the_smallest(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    first, second = (
+        group(path, limit=limit, workload="db", limit_scope=LimitScope.POOLED)
+        for path, limit in ((VM1, 400.0), (VM2, 300.0))
+    )
+
+    assert limit_note(io_rig, first, second).startswith("the disks of db state different sums;")
+    io_rig.apply(IO, desired(datastore(), first, second))
+    assert cgroups.text(VM1, "io.max") == "8:0 rbps=max wbps=max riops=150 wiops=150\n"
 
 
 def test_limit_over_the_only_disk_holds(io_rig: Rig) -> None:
     pooled = group(VM1, limit=400.0, limit_scope=LimitScope.POOLED)
 
     assert limit_note(io_rig, pooled, group(VM2)) == ""
-
-
-def test_limit_counted_per_32_kib_is_said_to_count_plain_ios(io_rig: Rig) -> None:
-    counted = group(VM1, limit=400.0, io_count=IoCount.PER_32_KIB)
-
-    assert "counts I/Os of any size, not one per 32 KiB" in limit_note(io_rig, counted)
 
 
 def test_limit_of_the_former_unit_goes_when_the_unit_changes(

@@ -20,6 +20,8 @@ from enforcers.client import DOCUMENT_PATH, REPORT_PATH
 from enforcers.contract import (
     Allocation,
     ComplianceReport,
+    IoCount,
+    LimitScope,
     PolicyDocument,
     ReservationMode,
     ResourceKind,
@@ -43,7 +45,10 @@ LEASE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a person asks for one group; `selector` is another way to mean it: kind and value."""
+    """What a person asks for one group; `selector` is another way to mean it: kind and value.
+
+    The groups of one `workload` are its disks; None: the group is a workload of its own.
+    """
 
     group: str
     selector: tuple[str, str] | None = None
@@ -51,6 +56,9 @@ class Wish:
     limit: float | None = None
     shares: int = 100
     entitlement: float = 0.0
+    workload: str | None = None
+    limit_scope: LimitScope = LimitScope.PER_VDISK
+    io_count: IoCount = IoCount.PLAIN
 
 
 class Service:
@@ -140,13 +148,15 @@ def _allocation(wish: Wish) -> Allocation:
     kind, value = wish.selector or ("cgroup", wish.group)
     return Allocation(
         id=name,
-        workload=name,
+        workload=wish.workload or name,
         resource="disk",
         selector=Selector(kind=kind, value=value),
         reservation=wish.reservation,
         limit=wish.limit,
         shares=wish.shares,
         entitlement=wish.entitlement,
+        limit_scope=wish.limit_scope,
+        io_count=wish.io_count,
     )
 
 
