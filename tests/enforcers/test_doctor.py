@@ -160,6 +160,117 @@ def test_device_that_somebody_gave_a_model_says_nothing_of_it(tmp_path: Path, tc
     assert found == {"sda": None}
 
 
+OF_WEIGHTS = "limits hold; shares and reservations have no effect: "
+DISK = "/sys/dev/block/8:0"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (
+            {f"{DISK}/loop/backing_file": "/srv/a.img\n"},
+            (
+                (
+                    f"{OF_WEIGHTS}8:0 is a loop device, whose I/O waits in the disk of /srv/a.img "
+                    "anyway"
+                ),
+                "name that disk instead",
+            ),
+        ),
+        (
+            {f"{DISK}/queue/scheduler": "none mq-deadline [bfq]\n"},
+            (
+                (
+                    f"{OF_WEIGHTS}8:0 has the scheduler BFQ, which goes by weights of its own "
+                    "(io.bfq.weight) and not by io.weight"
+                ),
+                f"write mq-deadline to {DISK}/queue/scheduler",
+            ),
+        ),
+        ({f"{DISK}/queue/scheduler": "none [mq-deadline] bfq\n"}, None),
+    ],
+    ids=["loop device", "BFQ", "BFQ not chosen"],
+)
+def test_device_whose_weights_would_do_nothing_says_what_to_do(
+    tmp_path: Path, tc: FakeTc, files: dict[str, str], found: object
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=True)
+    for place, text in files.items():
+        cgroups.put(place, text)
+
+    answer = obstacles("cgroup_io", CgroupIoConfig(devices=frozenset({"sda"})), tc, cgroups)
+
+    assert answer == {"sda": found}
+
+
+def test_device_without_request_queues_says_what_to_name(tmp_path: Path, tc: FakeTc) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=True)
+    (cgroups.root / f"{DISK}/mq".lstrip("/")).rename(tmp_path / "mq")
+
+    found = obstacles("cgroup_io", CgroupIoConfig(devices=frozenset({"sda"})), tc, cgroups)
+
+    assert found["sda"] == (
+        f"{OF_WEIGHTS}8:0 has no request queue of its own, which iocost needs",
+        "name the disks below it",
+    )
+
+
+def mounted(number: str, place: str, kind: str, source: str) -> str:
+    """A line of mountinfo."""
+    return f"29 1 {number} / {place} rw,relatime shared:1 - {kind} {source} rw\n"
+
+
+@pytest.mark.parametrize(
+    ("where", "is_told"),
+    [
+        (("8:0", "/srv", "jfs"), True),
+        (("8:1", "/srv", "vfat"), True),
+        (("8:1", "/srv", "ext4"), False),
+        (("8:1", "/srv", "xfs"), False),
+        (("8:1", "/boot/efi", "vfat"), False),
+        (("8:16", "/srv", "vfat"), False),
+    ],
+    ids=["disk", "partition", "ext4", "xfs", "the firmware's", "another disk"],
+)
+def test_filesystem_without_cgroup_writeback_is_told(
+    tmp_path: Path, tc: FakeTc, where: tuple[str, str, str], is_told: bool
+) -> None:
+    number, place, kind = where
+    cgroups = FakeCgroups(tmp_path / "root", iocost=True)
+    for name, text in (("partition", "1\n"), ("dev", "8:1\n")):
+        cgroups.put(f"{DISK}/sda1/{name}", text)
+    cgroups.put("/proc/self/mountinfo", mounted(number, place, kind, "/dev/sda1"))
+
+    found = obstacles("cgroup_io", CgroupIoConfig(devices=frozenset({"sda"})), tc, cgroups)
+
+    told = (
+        (
+            f"buffered writes to {place} count for no group, for {kind} has no cgroup writeback; "
+            "reads and direct I/O do"
+        ),
+        "keep what shall be limited on ext4, xfs, btrfs or f2fs, or write it directly",
+    )
+    assert found == {"sda": told if is_told else None}
+
+
+@pytest.mark.parametrize("device", ["nas:/vms", "/mnt/vms", "/mnt/vms/"])
+def test_filesystem_over_the_network_is_no_block_device(
+    tmp_path: Path, tc: FakeTc, device: str
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=True)
+    cgroups.put("/proc/self/mountinfo", mounted("0:52", "/mnt/vms", "nfs4", "nas:/vms"))
+
+    found = obstacles("cgroup_io", CgroupIoConfig(devices=frozenset({device})), tc, cgroups)
+
+    assert found[device] == (
+        (
+            f"{device} is a filesystem over the network (nfs4), and no block device of this host "
+            "carries its I/O"
+        ),
+        "limit QEMU guests on it by qemu_throttle",
+    )
+
+
 @pytest.fixture
 def agent_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = write_agent_toml(

@@ -37,12 +37,8 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iocost:
-    """What the kernel shows for one device; None where it has never been told of it.
+    """What the kernel shows for one device; None where it has never been told of it."""
 
-    `is_possible` is False where the kernel has no iocost for this device at all.
-    """
-
-    is_possible: bool
     model: str | None
     qos: str | None
 

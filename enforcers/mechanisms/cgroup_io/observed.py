@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Note
+from enforcers.mechanism import Note, Obstacle
 from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.file_systems import Mounted, network_kind, without_writeback
 from enforcers.mechanisms.cgroup_io.iocost import Iocost, Model
 from enforcers.mechanisms.cgroup_io.standing import Standing
+from enforcers.mechanisms.cgroup_io.weightless import why_weightless
 
 IO_MAX = "io.max"
 IO_WEIGHT = "io.weight"
@@ -41,7 +43,9 @@ class IoObserved:
     `refusal` says why nothing new may be done for it; what was noted may still be put back.
     `groups` has only the groups that exist, by path below the cgroup mount. `debug_stats` is
     whether io.stat shows how long a group waited: Y or N, None where the kernel has no choice.
-    `places` are the groups of allocations that name a workload, or why there is not just one.
+    `weightless` is why it cannot have weights, and `unattributed` a filesystem on it whose
+    buffered writes count for no group. `places` are the groups of allocations that name a
+    workload, or why there is not just one.
     """
 
     device: str
@@ -51,6 +55,8 @@ class IoObserved:
     identity: str | None
     mount: str
     iocost: Iocost
+    weightless: Obstacle | None
+    unattributed: Mounted | None
     keeps_iocost: bool
     operators_model: Model | None
     is_capacity_measured: bool
@@ -83,7 +89,7 @@ def observe(
     if mount is None:
         problem = why_no_io(host_fs)
     elif number is None:
-        problem = f"there is no block device {device!r}"
+        problem = no_block_device(host_fs, device)
     elif host_fs.read_or_none(f"/sys/dev/block/{number}/partition") is not None:
         problem = f"{device} is a partition; I/O is controlled on whole devices only"
     if problem is not None or mount is None or number is None:
@@ -94,7 +100,9 @@ def observe(
             number=number or "",
             identity=None,
             mount=mount or "",
-            iocost=Iocost(is_possible=False, model=None, qos=None),
+            iocost=Iocost(model=None, qos=None),
+            weightless=None,
+            unattributed=None,
             keeps_iocost=True,
             operators_model=None,
             is_capacity_measured=False,
@@ -118,6 +126,8 @@ def observe(
         identity=disk_identity(host_fs, number),
         mount=mount,
         iocost=read_iocost(host_fs, mount, number),
+        weightless=why_weightless(host_fs, number, has_iocost=knows_iocost(host_fs, mount)),
+        unattributed=without_writeback(host_fs, number),
         keeps_iocost=bool(names & config.keep_iocost),
         operators_model=models[0] if models else None,
         is_capacity_measured=bool(names & config.capacity_is_measured),
@@ -185,6 +195,17 @@ def device_number(host_fs: HostFs, device: str) -> str | None:
     return None if found is None else found.strip()
 
 
+def no_block_device(host_fs: HostFs, device: str) -> str:
+    """Why there is nothing to control, and of a filesystem over the network what would."""
+    kind = network_kind(host_fs, device)
+    if kind is None:
+        return f"there is no block device {device!r}"
+    return (
+        f"{device} is a filesystem over the network ({kind}), and no block device of this host "
+        "carries its I/O; limit QEMU guests on it by qemu_throttle"
+    )
+
+
 def disk_identity(host_fs: HostFs, number: str) -> str | None:
     """What tells a disk from another that gets its MAJ:MIN after it: the number of its folder.
 
@@ -194,10 +215,9 @@ def disk_identity(host_fs: HostFs, number: str) -> str | None:
 
 
 def read_iocost(host_fs: HostFs, mount: str, number: str) -> Iocost:
-    """Only a device with request queues of its own has iocost (`queue_is_mq`)."""
+    """What iocost says of a device."""
     qos = host_fs.read_or_none(f"{mount}/{IO_COST_QOS}")
     return Iocost(
-        is_possible=qos is not None and host_fs.is_dir(f"/sys/dev/block/{number}/mq"),
         model=io_text.line_of(host_fs.read_or_none(f"{mount}/{IO_COST_MODEL}") or "", number),
         qos=io_text.line_of(qos or "", number),
     )

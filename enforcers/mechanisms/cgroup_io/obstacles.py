@@ -1,11 +1,19 @@
 """What keeps the configured devices and groups from being controlled, and what to do."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from enforcers.host_fs import HostFs
 from enforcers.mechanism import Obstacle
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
-from enforcers.mechanisms.cgroup_io.observed import device_number, io_mount, observe, why_no_io
+from enforcers.mechanisms.cgroup_io.file_systems import network_kind, unattributed_writes
+from enforcers.mechanisms.cgroup_io.observed import (
+    device_number,
+    io_mount,
+    no_block_device,
+    observe,
+    why_no_io,
+)
 from enforcers.mechanisms.cgroup_io.ownership import NOBODY_MEASURED, TO_MEASURE, lacks_model
 from enforcers.mechanisms.cgroup_io.standing import Standing
 
@@ -24,6 +32,9 @@ def _of_device(host_fs: HostFs, device: str, mount: str | None) -> Obstacle | No
         remedy = "start the host with the io controller of cgroup v2"
         return Obstacle(reason=why_no_io(host_fs), remedy=remedy)
     number = device_number(host_fs, device)
+    if number is None and network_kind(host_fs, device) is not None:
+        reason, _, remedy = no_block_device(host_fs, device).partition("; ")
+        return Obstacle(reason=reason, remedy=remedy)
     if number is None:
         return Obstacle(
             reason=f"there is no block device {device!r}",
@@ -42,11 +53,22 @@ def _of_weights(host_fs: HostFs, device: str, config: CgroupIoConfig) -> Obstacl
     observed = observe(
         host_fs, device, groups=set(), config=config, entries=(), standing=Standing(), places={}
     )
-    if observed.keeps_iocost or not observed.iocost.is_possible or not lacks_model(observed):
+    if observed.weightless is not None:
+        reason = (
+            f"limits hold; shares and reservations have no effect: {observed.weightless.reason}"
+        )
+        return replace(observed.weightless, reason=reason)
+    if not observed.keeps_iocost and lacks_model(observed):
+        return Obstacle(
+            reason=f"limits hold; shares and reservations have no effect, for {NOBODY_MEASURED}",
+            remedy=TO_MEASURE,
+            is_total=False,
+        )
+    if observed.unattributed is None:
         return None
     return Obstacle(
-        reason=f"limits hold; shares and reservations have no effect, for {NOBODY_MEASURED}",
-        remedy=TO_MEASURE,
+        reason=unattributed_writes(observed.unattributed),
+        remedy="keep what shall be limited on ext4, xfs, btrfs or f2fs, or write it directly",
         is_total=False,
     )
 

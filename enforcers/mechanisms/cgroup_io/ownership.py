@@ -47,12 +47,10 @@ def decide(spec: ResourceSpec, observed: IoObserved, *, is_asked: bool) -> Owner
         return _left_alone(observed, _as_found(observed))
     if observed.keeps_iocost:
         return _left_alone(observed, _as_found(observed, off=_KEPT))
-    if not observed.iocost.is_possible:
-        reason = (
-            f"shares have no effect: {observed.number} has no request queue of its own, which "
-            "iocost needs; name the disks below it"
-        )
-        return _left_alone(observed, Note(outcome=Outcome.INEFFECTIVE, reason=reason))
+    if observed.weightless is not None:
+        reason = f"{observed.weightless.reason}; {observed.weightless.remedy}"
+        note = Note(outcome=Outcome.INEFFECTIVE, reason=f"shares have no effect: {reason}")
+        return _left_alone(observed, note)
     if lacks_model(observed):
         off = f", for {NOBODY_MEASURED}; {TO_MEASURE}"
         return _left_alone(observed, _as_found(observed, off=off, guessed=f"; {TO_MEASURE}"))

@@ -15,10 +15,12 @@ from enforcers.contract import (
 )
 from enforcers.mechanism import Note
 from enforcers.mechanisms.cgroup_io.controls import disks_of, is_limitless
+from enforcers.mechanisms.cgroup_io.file_systems import unattributed_writes
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.ownership import Ownership
 from enforcers.mechanisms.cgroup_io.pooled_limit import SMALLEST_PART
+from enforcers.results import RIGHT_ALREADY
 
 
 def holds(*, has_iocost: bool) -> Holds:
@@ -159,4 +161,7 @@ def of_limit(
             f"{item.limit:g}; does somebody else write io.max of {item.selector.value}?"
         )
         return {ControlKind.LIMIT: Note(outcome=Outcome.INEFFECTIVE, reason=reason)}
+    if item.limit is not None and observed.unattributed is not None:
+        remark = f"{RIGHT_ALREADY}; {unattributed_writes(observed.unattributed)}"
+        return {ControlKind.LIMIT: Note(outcome=Outcome.UNCHANGED, reason=remark)}
     return {}

@@ -399,6 +399,42 @@ def test_device_without_request_queues_is_told_and_its_limit_holds(tmp_path: Pat
     assert "riops=500" in cgroups.text(VM1, "io.max")
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("loop/backing_file", "/srv/disk.img\n", "8:0 is a loop device"),
+        ("queue/scheduler", "none [bfq]\n", "the scheduler BFQ, which goes by weights of its own"),
+    ],
+    ids=["loop device", "BFQ"],
+)
+def test_device_whose_weights_would_do_nothing_is_written_limits_alone(
+    tmp_path: Path, file: str, text: str, reason: str
+) -> None:
+    cgroups = a_host(tmp_path)
+    cgroups.put(f"/sys/dev/block/8:0/{file}", text)
+    first = group(VM1, shares=300, limit=500.0)
+
+    plan = start(tmp_path, cgroups).apply(IO, desired(datastore(), first, group(VM2)))
+
+    note = plan.shortfalls[first.id][ControlKind.SHARES]
+    assert note.outcome is Outcome.INEFFECTIVE
+    assert reason in note.reason
+    assert {path for path, _ in cgroups.writes} == {f"{VM1}/io.max"}
+
+
+def test_limit_beside_buffered_writes_of_nobody_says_so(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    mounted = "29 1 8:0 / /srv rw - jfs /dev/sda rw\n"
+    cgroups.put("/proc/self/mountinfo", mounted)
+    limited = group(VM1, limit=500.0)
+
+    plan = start(tmp_path, cgroups).apply(IO, desired(datastore(), limited))
+
+    note = plan.shortfalls[limited.id][ControlKind.LIMIT]
+    assert note.outcome is Outcome.UNCHANGED
+    assert "buffered writes to /srv count for no group" in note.reason
+
+
 def test_reservations_beyond_the_capacity_are_told(tmp_path: Path) -> None:
     first = group(VM1, reservation=1500.0)
 
