@@ -13,6 +13,7 @@ from enforcers.contract import (
     Setting,
 )
 from enforcers.mechanism import Desired, Note, Plan, Seen
+from enforcers.outcomes import ALL_CONTROLS
 
 RIGHT_ALREADY = "the kernel has what the policy wants"
 # What nobody asks for is not missing.
@@ -93,8 +94,10 @@ def results(desired: Desired, attempt: Attempt, settled: Settled | None) -> list
     made: dict[str | None, list[Change]] = {}
     for change in attempt.made:
         made.setdefault(change.allocation, []).append(change)
+    # What says which controls it changes is of all that have them.
+    shared = [change for change in made.get(None, []) if change.controls != ALL_CONTROLS]
     return [
-        _result(item, desired, attempt, made.get(item.id, []), settled)
+        _result(item, desired, attempt, [*made.get(item.id, []), *shared], settled)
         for item in desired.allocations
     ]
 

@@ -57,6 +57,7 @@ class Bench:
         self.service = FakeService()
         self.support: tuple[MechanismSupport, ...] = ()
         self.seconds = 0.0
+        self.suspended_s = 0.0
         self.clock_error_s = 0.0
         self.boot_id = "boot-1"
         self.booted_at_s = -1000.0
@@ -88,7 +89,7 @@ class Bench:
         clocks = Clocks(
             boot_id=self.boot_id,
             now=self.now,
-            boot_s=lambda: self.seconds - self.booted_at_s,
+            boot_s=lambda: self.seconds + self.suspended_s - self.booted_at_s,
             monotonic_s=lambda: self.seconds,
         )
         store = PolicyStore(self.directory / "policy.json", key=KEY, moment=clocks.moment())
@@ -119,11 +120,11 @@ class Bench:
 
     def now(self) -> datetime:
         """What this host's clock shows."""
-        return NOON + timedelta(seconds=self.seconds + self.clock_error_s)
+        return NOON + timedelta(seconds=self.seconds + self.suspended_s + self.clock_error_s)
 
     def publish(self, *allocations: Any, **change: Any) -> PolicyDocument:
         """Let the service hand out a policy with a fresh lease of 15 minutes."""
-        now = NOON + timedelta(seconds=self.seconds)
+        now = NOON + timedelta(seconds=self.seconds + self.suspended_s)
         given = document(
             *allocations,
             **{

@@ -46,6 +46,36 @@ def test_lease_that_is_not_renewed_ends_in_a_restore(bench: Bench) -> None:
     assert bench.last.allocations == ()
 
 
+def test_host_that_was_suspended_for_hours_puts_back_what_nobody_renewed(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+
+    # The clock since boot goes on while the host sleeps, and the one of the rounds does not.
+    bench.suspended_s += 6 * 3600
+    bench.tick()
+
+    assert bench.is_as_found
+    bench.service.fault = None
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    assert bench.is_enforced
+
+
+def test_host_that_was_suspended_and_finds_the_service_goes_on_without_a_gap(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    commands = len(bench.tc.commands)
+
+    bench.suspended_s += 6 * 3600
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+
+    assert bench.is_enforced
+    assert bench.last.state is EnforcementState.ENFORCING
+    assert len(bench.tc.commands) == commands
+
+
 def test_renewed_lease_goes_on(bench: Bench) -> None:
     for _ in range(4):
         bench.publish(vnic(1, 75e6))

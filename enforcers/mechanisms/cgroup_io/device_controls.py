@@ -7,6 +7,7 @@ and goes back after it is disabled.
 from dataclasses import replace
 
 from enforcers.change import Change, Effect, FileWrite
+from enforcers.contract import ControlKind
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import iocost
 from enforcers.mechanisms.cgroup_io.controls import NAME
@@ -22,6 +23,7 @@ from enforcers.mechanisms.cgroup_io.observed import (
 # written to a device of which iocost has not been told.
 _DEPTHS = {IO_COST_QOS: 1_000_000, IO_COST_MODEL: 1_000_001, DEBUG_STATS: 1_000_002}
 _YES, _NO = "Y", "N"
+_OF_WEIGHTS = frozenset({ControlKind.SHARES, ControlKind.RESERVATION})
 
 
 def device_changes(
@@ -36,14 +38,18 @@ def device_changes(
     wanted = {} if model is None else {IO_COST_MODEL: str(model), IO_COST_QOS: iocost.OWN_QOS}
     if model is None and not observed.iocost.is_enabled:
         wanted = {IO_COST_QOS: iocost.OWN_QOS}
+    if observed.debug_stats == _NO:
+        wanted = {**wanted, DEBUG_STATS: _YES}
     for control, text in wanted.items():
         present = _present(control, observed)
-        if not iocost.is_same(present, text):
-            changes.append(_change(control, present, text, observed, effect=Effect.SHRINK))
-            found.append(_entry(control, present or ABSENT, observed))
-    if observed.debug_stats == _NO:
-        changes.append(_change(DEBUG_STATS, _NO, _YES, observed, effect=Effect.SHRINK))
-        found.append(_entry(DEBUG_STATS, _NO, observed))
+        if iocost.is_same(present, text) and control != DEBUG_STATS:
+            continue
+        # What the agent has set and finds otherwise, somebody else has changed.
+        controls = _OF_WEIGHTS if _is_noted(control, observed) else frozenset()
+        changes.append(
+            _change(control, present, text, observed, effect=Effect.SHRINK, controls=controls)
+        )
+        found.append(_entry(control, present or ABSENT, observed))
     return changes, found
 
 
@@ -96,9 +102,12 @@ def iocost_as_found(observed: IoObserved) -> Iocost:
 
 def owns_model(observed: IoObserved) -> bool:
     """Whether the model that is there is the agent's own."""
+    return _is_noted(IO_COST_MODEL, observed)
+
+
+def _is_noted(control: str, observed: IoObserved) -> bool:
     return any(
-        entry.thing == IO_COST_MODEL and _is_of_this_disk(entry, observed)
-        for entry in observed.entries
+        entry.thing == control and _is_of_this_disk(entry, observed) for entry in observed.entries
     )
 
 
@@ -114,7 +123,13 @@ def _present(control: str, observed: IoObserved) -> str | None:
 
 
 def _change(
-    control: str, before: str | None, after: str, observed: IoObserved, *, effect: Effect
+    control: str,
+    before: str | None,
+    after: str,
+    observed: IoObserved,
+    *,
+    effect: Effect,
+    controls: frozenset[ControlKind] = frozenset(),
 ) -> Change:
     return Change(
         target=control if control == DEBUG_STATS else f"{control} {observed.number}",
@@ -124,6 +139,7 @@ def _change(
         effect=effect,
         depth=_DEPTHS[control],
         allocation=None,
+        controls=controls,
     )
 
 
