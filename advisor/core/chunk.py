@@ -16,7 +16,10 @@ time, so zstd finds what repeats. Planes that are zero throughout are left out.
 from __future__ import annotations
 
 import struct
+import threading
 import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -69,36 +72,102 @@ def unpack(data: bytes, wanted: Integers | None = None) -> Integers:
     Of `wanted` columns, if given, only these, in this order: one that the chunk does not have is
     unknown. Most of the time goes into putting numbers together, so fewer columns take less.
     """
+    opened = _opened(data)
+    if wanted is None or (wanted < opened.columns).all():
+        return _numbers(opened, wanted).T
+    found = np.full((len(wanted), opened.windows), UNKNOWN, dtype=np.int64)
+    _put(found, opened, wanted)
+    return found.T
+
+
+def unpack_together(chunks: Sequence[bytes], wanted: Integers) -> Integers:
+    """The same of chunks, at least one, with equally many windows: (wanted, chunks, windows)."""
+    opened = _opened(chunks[0])
+    found = np.full((len(wanted), len(chunks), opened.windows), UNKNOWN, dtype=np.int64)
+    _put(found[:, 0], opened, wanted)
+    for place, data in enumerate(chunks[1:], start=1):
+        _put(found[:, place], _opened(data), wanted)
+    return found
+
+
+def unpack_sums(chunks: Sequence[bytes], wanted: Integers, *, steps: int) -> Integers:
+    """Sums over each of so many equal parts of the windows of each: (wanted, chunks, steps).
+
+    What is not known, or not there, counts as nothing.
+    """
+    found = np.zeros((len(wanted), len(chunks), steps), dtype=np.int64)
+    for place, data in enumerate(chunks):
+        opened = _opened(data)
+        is_there = wanted < opened.columns
+        if is_there.all():
+            found[:, place] = _sums(opened, wanted, steps)
+        else:
+            found[is_there, place] = _sums(opened, wanted[is_there], steps)
+    return found
+
+
+class _Opened(NamedTuple):
+    """The bytes of a chunk, the lowest first, (planes, columns, windows), which are 0 where
+    nothing is known; and what is known, (columns, windows), None if all is.
+    """
+
+    content: Bytes
+    is_known: Flags | None
+
+    @property
+    def columns(self) -> int:
+        return int(self.content.shape[1])
+
+    @property
+    def windows(self) -> int:
+        return int(self.content.shape[2])
+
+
+def _opened(data: bytes) -> _Opened:
     if len(data) < _HEADER.size:
         raise DamagedChunkError(f"{len(data)} bytes are too few for a chunk")
     version, planes, has_bits, windows, columns, checksum = _HEADER.unpack_from(data)
     if version != VERSION:
         raise DamagedChunkError(f"version {version} of chunks is not known here")
-    body = data[_HEADER.size :]
+    body = memoryview(data)[_HEADER.size :]
     if data[3] or _checksum((version, planes, has_bits, windows, columns), body) != checksum:
         raise DamagedChunkError("the checksum does not fit: the chunk was cut or changed")
     cells = windows * columns
     bit_count = -(-cells // 8) * has_bits
-    raw = zstandard.ZstdDecompressor().decompress(body, max_output_size=bit_count + planes * cells)
+    raw = _decompressor().decompress(body, max_output_size=bit_count + planes * cells)
     content = np.frombuffer(raw, np.uint8, offset=bit_count).reshape(planes, columns, windows)
-    is_known = None
-    if has_bits:
-        bits = np.frombuffer(raw, np.uint8, count=bit_count)
-        is_known = np.unpackbits(bits, count=cells).view(np.bool_).reshape(columns, windows)
-    if wanted is None:
-        return _numbers(content, is_known).T
-    is_there = wanted < columns
-    own = wanted[is_there]
-    found = _numbers(content[:, own], None if is_known is None else is_known[own])
-    if len(own) < len(wanted):
-        every = np.full((len(wanted), windows), UNKNOWN, dtype=np.int64)
-        every[is_there] = found
-        found = every
-    return found.T
+    if not has_bits:
+        return _Opened(content=content, is_known=None)
+    bits = np.frombuffer(raw, np.uint8, count=bit_count)
+    is_known = np.unpackbits(bits, count=cells).view(np.bool_).reshape(columns, windows)
+    return _Opened(content=content, is_known=is_known)
 
 
-def _numbers(content: Bytes, is_known: Flags | None) -> Integers:
-    """(columns, windows) from the planes of the same shape, the lowest bytes first."""
+_own = threading.local()
+"""What a decompressor works in takes as long to make as an hour to unpack; threads share none."""
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    if not hasattr(_own, "decompressor"):
+        _own.decompressor = zstandard.ZstdDecompressor()
+    found: zstandard.ZstdDecompressor = _own.decompressor
+    return found
+
+
+def _put(found: Integers, chunk: _Opened, wanted: Integers) -> None:
+    """Write the numbers of the wanted columns that are there, (wanted, windows)."""
+    is_there = wanted < chunk.columns
+    if is_there.all():
+        found[:] = _numbers(chunk, wanted)
+    else:
+        found[is_there] = _numbers(chunk, wanted[is_there])
+
+
+def _numbers(chunk: _Opened, columns: Integers | None = None) -> Integers:
+    """(columns, windows) of these columns, or of all."""
+    content, is_known = chunk
+    if columns is not None:
+        content, is_known = content[:, columns], None if is_known is None else is_known[columns]
     planes, *shape = content.shape
     # Narrow numbers are shifted faster.
     values: npt.NDArray[np.integer] = np.zeros(shape, np.uint32 if planes <= 4 else np.int64)
@@ -111,5 +180,22 @@ def _numbers(content: Bytes, is_known: Flags | None) -> Integers:
     return numbers
 
 
-def _checksum(shape: tuple[int, ...], body: bytes) -> int:
+def _sums(chunk: _Opened, columns: Integers, steps: int) -> Integers:
+    """(columns, steps): bytes of equal weight are added up before they are put together.
+
+    That is faster than to add up numbers, most of all with floats of 32 bits, which hold each such
+    sum exactly.
+    """
+    is_most = 2 * len(columns) > chunk.columns
+    content = chunk.content if is_most else chunk.content[:, columns]
+    ones = np.ones(chunk.windows // steps, dtype=np.float32)
+    added = content.reshape(-1, len(ones)).astype(np.float32) @ ones
+    values = np.zeros((content.shape[1], steps), dtype=np.int64)
+    for plane in added.reshape(len(content), *values.shape)[::-1]:
+        values <<= 8
+        values += plane.astype(np.int64)
+    return values[columns] if is_most else values
+
+
+def _checksum(shape: tuple[int, ...], body: bytes | memoryview) -> int:
     return zlib.crc32(body, zlib.crc32(struct.pack("<BBBHH", *shape)))

@@ -25,12 +25,8 @@ from advisor.history.layout import (
     places_in,
     rate_places,
 )
-from advisor.history.stored.read import (
-    SealedHours,
-    Span,
-    Wanted,
-    read_sealed_spans,
-)
+from advisor.history.stored.columns import Wanted
+from advisor.history.stored.read import SealedHours, Span, read_sealed_spans
 from advisor.history.subjects import RateSubjects, device_subject, rate_subjects
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices

@@ -30,11 +30,11 @@ from advisor.core.stored_hour import (
     stored_values,
     united,
 )
+from advisor.history.stored.chunk_runs import Hours, read_chunks
 from advisor.history.stored.level_quarters import write_level_quarters
 from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, Place, places_of
 from advisor.history.stored.quarter_rows import write_quarters
-from advisor.history.stored.read import Hours, read_chunks
 from advisor.history.stored.tracks import KnownSubject, tracks_with_samples
 from advisor.models import Member, Shard
 from ingest.binary_cursor import binary_cursor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 import numpy as np
 
@@ -25,21 +26,30 @@ class WindowSums:
         self._sums = np.zeros((counters + 1, subjects, grid.count), dtype=np.int64)
         self._gauges = np.full((gauges, subjects, grid.count + 1), NOT_SENT, dtype=np.int64)
 
-    def add_all(self, values: Integers, own: Integers, *, begin_us: int) -> None:
-        """Add sums of an hour: counters, gauges and the time covered, (figures, ..., steps)."""
+    @property
+    def step_us(self) -> int:
+        """The longest step, of which hours are whole numbers, with an end at each edge."""
+        return gcd(self._grid.window_us, self._grid.since_us, _HOUR_US)
+
+    def add_all(self, values: Integers, own: Integers, *, begin_us: int, step_us: int) -> None:
+        """Add sums: counters, gauges and the time covered, (figures, subjects, steps)."""
         counters, gauges = len(self._sums) - 1, len(self._gauges)
-        step_us = _HOUR_US // values.shape[2]
         for gauge, lines in enumerate(values[counters : counters + gauges]):
             self.note_gauge(gauge, lines, own, begin_us=begin_us, step_us=step_us)
         grown = np.delete(values, slice(counters, -1), axis=0) if gauges else values
         self.add(0, grown, own, begin_us=begin_us, step_us=step_us)
 
+    def is_gauge(self, row: int) -> bool:
+        """Whether a figure of the kind is one: counters come first, the time covered last."""
+        counters = len(self._sums) - 1
+        return counters <= row < counters + len(self._gauges)
+
     def add_row(
         self, row: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
     ) -> None:
-        """Add steps of a counter, a gauge or the time covered, in this order in a kind."""
-        counters, gauges = len(self._sums) - 1, len(self._gauges)
-        if counters <= row < counters + gauges:
+        """Add steps of a figure, by its place in the kind."""
+        counters = len(self._sums) - 1
+        if self.is_gauge(row):
             self.note_gauge(row - counters, lines, own, begin_us=begin_us, step_us=step_us)
         else:
             self.add(min(row, counters), lines[None], own, begin_us=begin_us, step_us=step_us)

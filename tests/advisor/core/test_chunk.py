@@ -11,7 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from advisor.core.chunk import UNKNOWN, DamagedChunkError, pack, unpack
+from advisor.core.chunk import (
+    UNKNOWN,
+    DamagedChunkError,
+    pack,
+    unpack,
+    unpack_sums,
+    unpack_together,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -54,6 +61,43 @@ def test_wanted_columns_come_back_and_those_it_lacks_are_unknown(
     columns = [values[:, one] if one < values.shape[1] else lacking for one in wanted]
     assert back.shape == (len(values), len(wanted))
     assert all(np.array_equal(*pair) for pair in zip(back.T, columns, strict=True))
+
+
+HOURS = st.lists(arrays(np.int64, st.tuples(st.just(12), st.integers(1, 5)), elements=GROWTHS))
+
+
+@given(HOURS.filter(bool), st.lists(st.integers(0, 6), max_size=8))
+def test_chunks_together_are_those_unpacked_one_by_one(
+    hours: list[Integers], wanted: list[int]
+) -> None:
+    chunks, columns = [pack(values) for values in hours], np.array(wanted, dtype=np.int64)
+
+    together = unpack_together(chunks, columns)
+
+    assert together.shape == (len(wanted), len(hours), 12)
+    for place, chunk in enumerate(chunks):
+        assert np.array_equal(together[:, place], unpack(chunk, columns).T)
+
+
+@given(
+    HOURS.filter(bool), st.lists(st.integers(0, 6), max_size=8), st.sampled_from((1, 2, 4, 6, 12))
+)
+def test_sums_are_those_of_the_numbers_without_what_is_not_known(
+    hours: list[Integers], wanted: list[int], steps: int
+) -> None:
+    chunks, columns = [pack(values) for values in hours], np.array(wanted, dtype=np.int64)
+
+    sums = unpack_sums(chunks, columns, steps=steps)
+
+    numbers = np.maximum(unpack_together(chunks, columns), 0)
+    assert np.array_equal(sums, numbers.reshape(*sums.shape, 12 // steps).sum(axis=3))
+
+
+def test_sums_of_an_hour_of_the_largest_bytes_are_exact() -> None:
+    # 360 windows of 2^24 - 1: the sum of their lowest bytes alone is 91,800.
+    chunk = pack(np.full((360, 2), 2**24 - 1, dtype=np.int64))
+
+    assert unpack_sums([chunk], np.array([1]), steps=1).tolist() == [[[360 * (2**24 - 1)]]]
 
 
 @given(growths())
