@@ -61,8 +61,14 @@ class Workloads:
     rows: tuple[Allocation, ...]
     rate: Floats
     backlogged: Floats
-    mean_io_bytes: Floats
     levels: Levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SizedWorkloads(Workloads):
+    """The same, and the mean size of their I/Os."""
+
+    mean_io_bytes: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -86,8 +86,13 @@ class Measured:
         return self.figures_at(kind, columns_of(kind, subjects, self.places))
 
     def figures_at(self, kind: FigureKind[FiguresT], columns: Integers) -> FiguresT:
-        """Those of the subjects that were read in these columns, in the order given."""
-        return kind.figures(self.growth[kind].chosen(columns))
+        """Those of the subjects that were read in these columns, in the order given.
+
+        Of a part of a kind as well where the whole was read.
+        """
+        read = self.growth.get(kind)
+        grown = kind.grown(self.growth[kind.whole]) if read is None else read
+        return kind.figures(grown.chosen(columns))
 
     def part(self, begin: int, end: int) -> Measured:
         """The windows from place `begin` to before place `end`."""

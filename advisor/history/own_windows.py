@@ -14,7 +14,7 @@ from advisor.history.reader import waits
 from advisor.history.stored.read import Span
 from advisor.history.subjects import RateSubjects, Wanted, over_all_devices, rate_subjects
 from advisor.models import Allocation, Unit
-from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, FigureKind, RateFigures
+from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, WAITING, FigureKind, RateFigures
 from ingest.core.grid import Floats, Grid
 
 
@@ -42,7 +42,7 @@ def read_own_windows(
         wanted[CGROUP_IO] += own.cgroups
         wanted[PRESSURE] += map(over_all_devices, own.cgroups if key in waiting else ())
     kinds = {one.pk: _kind(one, subjects[one.pk]) for one in allocations}
-    read = [*kinds.values(), PRESSURE if wanted[PRESSURE] else None]
+    read = [*kinds.values(), WAITING if wanted[PRESSURE] else None]
     span = Span(grid=grid, kinds=tuple(dict.fromkeys(kind for kind in read if kind)))
     (found,) = read_spans(wanted, [span])
     asked = [one for one in allocations if one.pk in waiting]

@@ -19,15 +19,24 @@ from advisor.core.detection.threshold import (
 )
 from advisor.core.own_limit import throttled
 from advisor.history.agents import limits_in_force, queue_columns
-from advisor.history.history import AllocationColumns, History, Workloads
+from advisor.history.history import AllocationColumns, History, SizedWorkloads, Workloads
 from advisor.history.inventory import Inventory, inventory_of
 from advisor.history.layout import columns_of
 from advisor.history.levels import NO_LEVELS, Levels, read_levels
-from advisor.history.measured import Measured, devices_by_resource, measure, rates_at
+from advisor.history.measured import (
+    Measured,
+    devices_by_resource,
+    measure,
+    rate_kinds,
+    rates_alone,
+    rates_at,
+    read_spans,
+)
 from advisor.history.own_times import windows_of_others
-from advisor.models import Allocation, Resource, ThresholdMode
+from advisor.history.stored.read import Span
+from advisor.models import Allocation, Resource, ThresholdMode, Unit
 from advisor.models import LearntThreshold as LearntRow
-from ingest.core.figures import PRESSURE, CgroupFigures
+from ingest.core.figures import WAITING, CgroupFigures
 from ingest.core.grid import Floats, Grid, Integers
 from ingest.grid_reader import Subject
 
@@ -76,10 +85,18 @@ def read_histories(
 
 
 def read_workloads(resource: Resource, grid: Grid, *, inventory: Inventory) -> Workloads:
-    """What the allocations of an inventory got, all of one resource; its devices are not read."""
-    measured = measure(inventory, grid)
-    levels = read_levels([resource], since=grid.since, until=grid.until)[resource.pk]
-    return workloads_in(measured, resource, inventory=inventory, levels=levels)
+    """What the allocations of an inventory got, all of one resource; nothing else is read."""
+    unit = Unit(resource.unit)
+    span = Span(grid=grid, kinds=(*rate_kinds(unit), WAITING))
+    (measured,) = read_spans(inventory.subjects, [span], known=inventory.series)
+    return Workloads(
+        resource=resource,
+        grid=grid,
+        rows=tuple(inventory.allocations[resource.pk]),
+        rate=np.ascontiguousarray(rates_alone(inventory.rates[resource.pk], measured, unit)),
+        backlogged=_backlogged(measured, resource, inventory),
+        levels=read_levels([resource], since=grid.since, until=grid.until)[resource.pk],
+    )
 
 
 def workloads_in(
@@ -88,39 +105,44 @@ def workloads_in(
     *,
     inventory: Inventory,
     levels: Levels,
-) -> Workloads:
-    """The same in what was read."""
-    rows, grid = inventory.allocations[resource.pk], measured.grid
+) -> SizedWorkloads:
+    """The same, and the sizes of I/Os, in what was read."""
     found = rates_at(inventory.layout.rates, measured)
-    backlogged, size = np.full(found.rate.shape, np.nan), np.full(found.rate.shape, np.nan)
-    queues = queue_columns(inventory.queued, grid)
-    for place, row in enumerate(rows if queues else ()):
-        if queue := queues.get(row.pk):
-            backlogged[:, place] = queue.backlogged
-    known = found.on_cgroups
-    backlogged[:, known] = _waits_at(measured, inventory.layout.pressures)
-    size[:, known] = found.done.mean_io_bytes
-    return Workloads(
+    size = np.full(found.rate.shape, np.nan)
+    size[:, found.on_cgroups] = found.done.mean_io_bytes
+    return SizedWorkloads(
         resource=resource,
-        grid=grid,
-        rows=tuple(rows),
+        grid=measured.grid,
+        rows=tuple(inventory.allocations[resource.pk]),
         rate=found.rate,
-        backlogged=backlogged,
+        backlogged=_backlogged(measured, resource, inventory),
         mean_io_bytes=size,
         levels=levels,
     )
 
 
+def _backlogged(measured: Measured, resource: Resource, inventory: Inventory) -> Floats:
+    """1 where an allocation wanted more, 0 where it did not, NaN is unknown."""
+    rows = inventory.allocations[resource.pk]
+    backlogged = np.full((measured.grid.count, len(rows)), np.nan)
+    queues = queue_columns(inventory.queued, measured.grid)
+    for place, row in enumerate(rows if queues else ()):
+        if queue := queues.get(row.pk):
+            backlogged[:, place] = queue.backlogged
+    waiting = _waits_at(measured, inventory.layout.pressures)
+    backlogged[:, inventory.layout.rates.on_cgroups] = waiting
+    return backlogged
+
+
 def waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
     """1 where a cgroup waits for I/O, 0 where it does not, NaN is unknown."""
-    return _waits_at(measured, columns_of(PRESSURE, cgroups, measured.places))
+    return _waits_at(measured, columns_of(WAITING, cgroups, measured.places))
 
 
 def _waits_at(measured: Measured, columns: Integers) -> Floats:
     """The same of the cgroups that were read in these columns."""
-    waits = measured.figures_at(PRESSURE, columns)
-    is_known = ~np.isnan(waits.some_ratio)
-    return np.where(is_known, waits.some_ratio >= PRESSURE_OF_BACKLOG, np.nan)
+    waited = measured.figures_at(WAITING, columns).rate
+    return np.where(np.isnan(waited), np.nan, waited >= PRESSURE_OF_BACKLOG)
 
 
 def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, AllocationColumns]:

@@ -248,6 +248,12 @@ def _bit_rate(found: GridGrowth) -> RateFigures:
     return RateFigures(seconds=found.seconds, rate=grown * 8 / _known(found.seconds))
 
 
+def _waiting(found: GridGrowth) -> RateFigures:
+    (some_us,) = found.growth
+    ratio = np.minimum(1.0, some_us / 1e6 / _known(found.seconds))
+    return RateFigures(seconds=found.seconds, rate=ratio)
+
+
 def _pressure(found: GridGrowth) -> PressureFigures:
     some_us, full_us = found.growth
     seconds = _known(found.seconds)
@@ -372,4 +378,12 @@ RECEIVED_BITS = FigureKind(
     figures=_bit_rate,
     part_of=INTERFACE,
 )
+WAITING = FigureKind(
+    name=PRESSURE.name,
+    measurement=CGROUP_PRESSURE,
+    counters=("some_total",),
+    figures=_waiting,
+    part_of=PRESSURE,
+)
+"""The part of the time in which some task waited."""
 FIGURE_KINDS = (DISK, INTERFACE, CGROUP_IO, PRESSURE, CONFLICT, TCP)

@@ -24,7 +24,7 @@ from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
 from advisor.core.standing import UNALLOCATED_RATIO
 from advisor.history.allocation_history import asked_history, history_over, past_outcomes
-from advisor.history.history import Workloads
+from advisor.history.history import SizedWorkloads
 from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.levels import read_levels
 from advisor.history.measured import rate_kinds, rates_alone, read_spans
@@ -83,7 +83,7 @@ def policy_inputs(
     )
 
 
-def _host_traffic(resource: Resource, during: Workloads) -> HostTraffic | None:
+def _host_traffic(resource: Resource, during: SizedWorkloads) -> HostTraffic | None:
     """The host's own part of an uplink, and what nobody's allocation sent in the incident."""
     host_part = resource.traits.host_part
     if host_part is None or resource.capacity is None:
@@ -91,7 +91,7 @@ def _host_traffic(resource: Resource, during: Workloads) -> HostTraffic | None:
     return HostTraffic(reservation=host_part(resource.capacity), demand=_unclaimed(during))
 
 
-def _unclaimed(during: Workloads) -> float | None:
+def _unclaimed(during: SizedWorkloads) -> float | None:
     """The mean rate of what belongs to no allocation; None where the whole is not known."""
     sent = np.full(during.grid.count, np.nan)
     places = during.levels.places(during.grid)
@@ -113,7 +113,7 @@ class _Day:
 
     before: Grid
     rates: Floats
-    during: Workloads
+    during: SizedWorkloads
 
 
 def _read(
@@ -155,7 +155,7 @@ def _read(
 
 def _workloads(
     resource: Resource, inventory: Inventory, before: Grid, grids: Sequence[Grid]
-) -> tuple[Floats, list[Workloads]]:
+) -> tuple[Floats, list[SizedWorkloads]]:
     """Rates in the windows `before`, (windows, allocations), and all in those of the grids."""
     since = min(grid.since for grid in (before, *grids))
     until = max(grid.until for grid in (before, *grids))

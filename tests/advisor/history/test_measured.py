@@ -29,6 +29,7 @@ from ingest.core.figures import (
     INTERFACE,
     PRESSURE,
     RECEIVED_BITS,
+    WAITING,
     FigureKind,
 )
 from ingest.core.grid import Grid, GridGrowth, grid_of
@@ -285,12 +286,16 @@ def test_rates_alone_are_those_of_whole_kinds(tenant: Tenant) -> None:
     fleet = random_fleet(tenant, 1)
     grid = grid_of(fleet.until - HOUR, fleet.until, 10)
     whole = read_measured(fleet.subjects, grid)
-    parts = whole.of(PARTS)
+    parts = whole.of((*PARTS, WAITING))
     cgroups, vnics = fleet.subjects[CGROUP_IO], fleet.subjects[INTERFACE]
     done, carried = whole.figures(CGROUP_IO, cgroups), whole.figures(INTERFACE, vnics)
 
     for kind, expected in ((CGROUP_IOPS, done.iops), (CGROUP_BYTES, done.bytes_per_s)):
         np.testing.assert_array_equal(parts.figures(kind, cgroups).rate, expected)
+    pressed = fleet.subjects[PRESSURE]
+    np.testing.assert_array_equal(
+        parts.figures(WAITING, pressed).rate, whole.figures(PRESSURE, pressed).some_ratio
+    )
     received = parts.figures(RECEIVED_BITS, vnics).rate
     np.testing.assert_array_equal(received, carried.received_bits_per_s)
     assert (received > 0).any()
