@@ -60,13 +60,20 @@ def fill(capacity: Floats, floor: Floats, cap: Floats, weight: Floats, groups: G
     # Powers of two change no digit; they bring the largest weight of each group to 1/2 to 1.
     weight = np.ldexp(weight, -np.repeat(np.frexp(groups.largest(weight))[1], groups.sizes))
     reach = np.where(weight > 0, cap, floor)
-    demand = groups.total(reach)
-    if not (demand > capacity).any():
+    is_short = groups.total(reach) > capacity
+    if not is_short.any():
         return reach
-    amount = _Basin(
-        capacity=capacity, floor=floor, reach=reach, weight=weight, groups=groups
+    # Groups are independent: in one that has enough there is no level to look for.
+    inside = np.repeat(is_short, groups.sizes)
+    amount = reach.copy()
+    amount[inside] = _Basin(
+        capacity=capacity[is_short],
+        floor=floor[inside],
+        reach=reach[inside],
+        weight=weight[inside],
+        groups=groups_of(groups.sizes[is_short]),
     ).fill()
-    return np.where(groups.spread(demand) > groups.spread(capacity), amount, reach)
+    return amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,17 +168,22 @@ def _levels(workloads: Workloads) -> tuple[Floats, Flags]:
     levels = workloads.levels
     places = levels.places(workloads.grid)
     values, bad = _as_measured(levels), levels.is_state(State.CONGESTED)
-    latency = np.full(workloads.grid.count, np.nan)
-    congested = np.zeros(workloads.grid.count, dtype=np.bool_)
-    # Levels are in order of time, so those of a window follow each other.
-    inside = np.flatnonzero(places >= 0)
-    begins = np.flatnonzero(np.diff(places[inside], prepend=-1))
-    for own in np.split(inside, begins[1:]) if len(inside) else ():
-        known = values[own][~np.isnan(values[own])]
-        if len(known):
-            latency[places[own[0]]] = known.mean()
-        congested[places[own[0]]] = 2 * int(bad[own].sum()) >= len(own)
-    return latency, congested
+    count = workloads.grid.count
+    inside = places >= 0
+    levels_in = np.bincount(places[inside], minlength=count)
+    bad_in = np.bincount(places[inside & bad], minlength=count)
+    known = inside & ~np.isnan(values)
+    latency = _means(values[known], np.bincount(places[known], minlength=count))
+    return latency, (levels_in > 0) & (2 * bad_in >= levels_in)
+
+
+def _means(values: Floats, counts: Integers) -> Floats:
+    """Of groups of so many values each, one group after the other; NaN of none. (groups)"""
+    means, begins = np.full(len(counts), np.nan), np.cumsum(counts) - counts
+    for count in np.unique(counts[counts > 0]).tolist():
+        alike = np.flatnonzero(counts == count)
+        means[alike] = values[begins[alike][:, None] + np.arange(count)].mean(axis=1)
+    return means
 
 
 def _as_measured(levels: Levels) -> Floats:

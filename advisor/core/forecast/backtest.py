@@ -14,7 +14,6 @@ import numpy as np
 
 from advisor.core.forecast.comparison import Comparison, Played, Pressure
 from advisor.core.forecast.past import Windows
-from advisor.core.waterfill import Floats
 
 CHANGE_TOLERANCE = 0.05
 """A mean rate that changes by a smaller fraction is unchanged."""
@@ -92,35 +91,36 @@ def backtest_of(
     """The backtest of windows, at least one, that were played under both policies."""
     old, new = played
     minutes = windows.window_s / 60
-    ends = windows.ends
+    began_at, ended_at = windows.bounds
+    weight = minutes / minutes.sum()
+    # Of all workloads at once, in the order of the fields.
+    happened = (old.throttled, new.throttled, old.unmet, new.unmet, np.isinf(old.demands))
+    columns = [old.rates.T @ weight, new.rates.T @ weight, *(one.T @ minutes for one in happened)]
     return Backtest(
-        began_at=min(ends),
-        ended_at=max(ends),
+        began_at=began_at,
+        ended_at=ended_at,
         windows=len(windows),
         workloads=tuple(
-            _workload(name, index, minutes, old, new) for index, name in enumerate(workloads)
+            _workload(name, *numbers)
+            for name, numbers in zip(workloads, np.array(columns).T.tolist(), strict=True)
         ),
         idle_ratio_before=old.idle_ratio(minutes),
         idle_ratio_after=new.idle_ratio(minutes),
     )
 
 
-def _workload(
-    name: str, index: int, minutes: Floats, old: Played, new: Played
-) -> WorkloadBacktest:
-    weight = minutes / minutes.sum()
-    before = float(old.rates[:, index] @ weight)
-    after = float(new.rates[:, index] @ weight)
+def _workload(name: str, before: float, after: float, *minutes: float) -> WorkloadBacktest:
+    throttled_before, throttled_after, unmet_before, unmet_after, unknown_demand = minutes
     return WorkloadBacktest(
         workload=name,
         change=change_between(before, after),
         rate_before=before,
         rate_after=after,
-        throttled_min_before=float(minutes[old.throttled[:, index]].sum()),
-        throttled_min_after=float(minutes[new.throttled[:, index]].sum()),
-        unmet_min_before=float(minutes[old.unmet[:, index]].sum()),
-        unmet_min_after=float(minutes[new.unmet[:, index]].sum()),
-        unknown_demand_min=float(minutes[np.isinf(old.demands[:, index])].sum()),
+        throttled_min_before=throttled_before,
+        throttled_min_after=throttled_after,
+        unmet_min_before=unmet_before,
+        unmet_min_after=unmet_after,
+        unknown_demand_min=unknown_demand,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.core.explanation.rounding import round_all
+from advisor.core.explanation.rounding import round_all, rounded
 from advisor.core.forecast.backtest import (
     Change,
     WorkloadBacktest,
@@ -106,27 +106,27 @@ def counterfactual(
             names, windows.chosen(past.congested), _chosen(played, past.congested)
         )
     latencies = _latencies(allocations, congested or past, comparison)
-    return round_all(
-        Counterfactual(
-            hours=past.hours,
-            congested_hours=congested.hours if congested else 0.0,
-            windows=len(past.windows),
-            congested_windows=int(past.congested.sum()),
-            idle_ratio_before=whole.idle_ratio_before,
-            idle_ratio_after=whole.idle_ratio_after,
-            allocations=tuple(
-                AllocationEffect(
-                    allocation=one.allocation,
-                    workload=one.workload,
-                    host=one.host,
-                    change=(contended or whole).workloads[index].change,
-                    past=whole.workloads[index],
-                    contended=contended.workloads[index] if contended else None,
-                    latency=latencies[index],
-                )
-                for index, one in enumerate(allocations)
-            ),
-        )
+    of_all = round_all(whole.workloads)
+    of_contended = round_all(contended.workloads) if contended else ()
+    return Counterfactual(
+        hours=rounded(past.hours),
+        congested_hours=rounded(congested.hours) if congested else 0.0,
+        windows=len(past.windows),
+        congested_windows=int(past.congested.sum()),
+        idle_ratio_before=rounded(whole.idle_ratio_before),
+        idle_ratio_after=rounded(whole.idle_ratio_after),
+        allocations=tuple(
+            AllocationEffect(
+                allocation=one.allocation,
+                workload=one.workload,
+                host=one.host,
+                change=(of_contended or of_all)[index].change,
+                past=of_all[index],
+                contended=of_contended[index] if of_contended else None,
+                latency=latencies[index],
+            )
+            for index, one in enumerate(allocations)
+        ),
     )
 
 

@@ -5,15 +5,18 @@ measured; the rate comes from the solver. So the prediction assumes that clients
 outstanding as they did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from advisor.core.dependence import Floats
+from advisor.core.dependence import Flags, Floats, alike
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.comparison import Comparison, Pressure
 from advisor.core.forecast.past import Table, Windows
+
+Integers = npt.NDArray[np.intp]
 
 ENOUGH_WINDOWS = 30
 PERCENTILE = 95
@@ -56,12 +59,8 @@ def latency_backtest(
     if not len(windows) or not workloads:
         return tuple(_nothing(name) for name in workloads)
     old, new = comparison.play(windows, pressure)
-    return round_all(
-        tuple(
-            _latency(name, waited.only([index]), (old.rates[:, [index]], new.rates[:, [index]]))
-            for index, name in enumerate(workloads)
-        )
-    )
+    counts = np.count_nonzero(waited.known, axis=0)
+    return round_all(tuple(_latencies(workloads, waited, (old.rates, new.rates), counts)))
 
 
 def joint_latency(
@@ -78,20 +77,38 @@ def joint_latency(
         return _nothing(name)
     waited = _waited(len(comparison.before), windows, outstanding)
     places = list(members)
-    old, new = (one.rates[:, places] for one in comparison.play(windows, pressure))
-    return round_all(_latency(name, waited.only(places), (old, new)))
+    old, new = (one.rates[:, places].reshape(-1, 1) for one in comparison.play(windows, pressure))
+    together = waited.only(places)
+    # A window in which one of them waited is one, and its I/Os are those of all.
+    counts = np.array([np.count_nonzero(together.known.any(axis=1))])
+    (found,) = _latencies([name], together.in_one_column, (old, new), counts)
+    return round_all(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waited:
-    """Outstanding I/Os (windows, workloads), NaN if not measured; minutes (windows)."""
+    """Outstanding I/Os, NaN if not measured, and minutes; both (windows, workloads)."""
 
     outstanding: Floats
     minutes: Floats
 
+    @property
+    def known(self) -> Flags:
+        """Where something was outstanding."""
+        result: Flags = self.outstanding > 0
+        return result
+
     def only(self, places: Sequence[int]) -> "_Waited":
         """The columns of these workloads."""
-        return _Waited(outstanding=self.outstanding[:, list(places)], minutes=self.minutes)
+        own = list(places)
+        return _Waited(outstanding=self.outstanding[:, own], minutes=self.minutes[:, own])
+
+    @property
+    def in_one_column(self) -> "_Waited":
+        """All of them as one."""
+        return _Waited(
+            outstanding=self.outstanding.reshape(-1, 1), minutes=self.minutes.reshape(-1, 1)
+        )
 
 
 def _waited(workloads: int, windows: Windows, outstanding: Table) -> _Waited:
@@ -102,7 +119,8 @@ def _waited(workloads: int, windows: Windows, outstanding: Table) -> _Waited:
         raise ValueError("every window must have one demand and one number outstanding each")
     if len(wrong := rows[np.isinf(rows) | (rows < 0)]):
         raise ValueError(f"outstanding is {wrong[0]}; it must be a finite number of at least 0")
-    return _Waited(outstanding=rows, minutes=windows.window_s / 60)
+    minutes = np.repeat(windows.window_s[:, None] / 60, workloads, axis=1)
+    return _Waited(outstanding=rows, minutes=minutes)
 
 
 def _nothing(name: str) -> WorkloadLatency:
@@ -116,35 +134,51 @@ def _nothing(name: str) -> WorkloadLatency:
     )
 
 
-def _latency(name: str, waited: _Waited, rates: tuple[Floats, Floats]) -> WorkloadLatency:
-    known = ~np.isnan(waited.outstanding) & (waited.outstanding > 0)
-    count = int(np.count_nonzero(known.any(axis=1)))
-    minutes = np.broadcast_to(waited.minutes[:, None], known.shape)[known]
-    waiting = waited.outstanding[known]
-    p95 = [_p95(waiting, rate[known], minutes) for rate in rates]
-    if count < ENOUGH_WINDOWS:
-        p95 = [None, None]
-    starved = [float(minutes[rate[known] < SLOWEST_IOPS].sum()) for rate in rates]
-    return WorkloadLatency(
-        workload=name,
-        p95_before_ms=p95[0],
-        p95_after_ms=p95[1],
-        starved_min_before=starved[0],
-        starved_min_after=starved[1],
-        windows=count,
-    )
+def _latencies(
+    names: Sequence[str], waited: _Waited, rates: tuple[Floats, Floats], counts: Integers
+) -> Iterator[WorkloadLatency]:
+    """Of each column, by the rates under both policies; `counts` are its known windows."""
+    p95s = [_p95s(waited, rate) for rate in rates]
+    is_starved = [waited.known & (rate < SLOWEST_IOPS) for rate in rates]
+    starved = [np.where(one, waited.minutes, 0.0).sum(axis=0).tolist() for one in is_starved]
+    for place, (name, count) in enumerate(zip(names, counts.tolist(), strict=True)):
+        before, after = (one[place] if count >= ENOUGH_WINDOWS else None for one in p95s)
+        yield WorkloadLatency(
+            workload=name,
+            p95_before_ms=before,
+            p95_after_ms=after,
+            starved_min_before=starved[0][place],
+            starved_min_after=starved[1][place],
+            windows=count,
+        )
 
 
-def _p95(waiting: Floats, rate: Floats, minutes: Floats) -> float | None:
+def _p95s(waited: _Waited, rate: Floats) -> list[float | None]:
     """95th percentile over I/Os: each window counts by the I/Os that complete in it."""
-    served = rate >= SLOWEST_IOPS
-    if not served.any():
-        return None
+    found: list[float | None] = [None] * rate.shape[1]
+    for columns, windows in alike((waited.known & (rate >= SLOWEST_IOPS)).T):
+        if not windows.any():
+            continue
+        cells = np.ix_(windows, columns)
+        # A line for each workload: sums are those of its windows alone.
+        waiting, served, minutes = (
+            np.ascontiguousarray(one[cells].T)
+            for one in (waited.outstanding, rate, waited.minutes)
+        )
+        for place, p95 in zip(columns.tolist(), _p95(waiting, served, minutes), strict=True):
+            found[place] = p95 if np.isfinite(p95) else None
+    return found
+
+
+def _p95(waiting: Floats, served: Floats, minutes: Floats) -> list[float]:
+    """That of each line; infinite where an I/O takes longer than can be said."""
     with np.errstate(over="ignore"):
-        latency = 1000 * waiting[served] / rate[served]
-        weight = rate[served] / rate[served].max() * minutes[served]
-    order = np.argsort(latency, kind="stable")
-    part = np.cumsum(weight[order]) / weight.sum()
-    place = min(int(np.searchsorted(part, PERCENTILE / 100)), len(order) - 1)
-    found = float(latency[order][place])
-    return found if np.isfinite(found) else None
+        latency = 1000 * waiting / served
+        weight = served / served.max(axis=1, keepdims=True) * minutes
+    order = np.argsort(latency, axis=1, kind="stable")
+    part = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+    is_below = part / weight.sum(axis=1, keepdims=True) < PERCENTILE / 100
+    place = np.minimum(np.count_nonzero(is_below, axis=1), served.shape[1] - 1)[:, None]
+    chosen = np.take_along_axis(order, place, axis=1)
+    result: list[float] = np.take_along_axis(latency, chosen, axis=1)[:, 0].tolist()
+    return result

@@ -79,6 +79,12 @@ class Windows:
         """(windows)."""
         return [_EPOCH + timedelta(microseconds=at_us) for at_us in self.at_us.tolist()]
 
+    @property
+    def bounds(self) -> tuple[datetime, datetime]:
+        """The first and the last end of at least one window."""
+        first_us, last_us = int(self.at_us.min()), int(self.at_us.max())
+        return _EPOCH + first_us * _MICROSECOND, _EPOCH + last_us * _MICROSECOND
+
     def chosen(self, which: Booleans) -> Windows:
         """Those of the windows, (windows)."""
         return Windows(

@@ -12,7 +12,7 @@ from typing import ClassVar
 from advisor.core.admission import RequestedReservation, admit, refusal_text
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
-from advisor.core.explanation.rounding import round_all
+from advisor.core.explanation.rounding import round_all, rounded
 from advisor.core.forecast.backtest import Change, WorkloadBacktest, change_between
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
@@ -193,26 +193,25 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable, asked
     )
-    return round_all(
-        WhatIf(
-            rows=tuple(
-                _row(
-                    inputs,
-                    one,
-                    (entitled[index], entitled_after[index]),
-                    played.allocations[index] if played else None,
-                )
-                for index, one in enumerate(inputs.allocations)
-            ),
-            windows=len(past.windows),
-            congested_windows=int(past.congested.sum()),
-            window_s=float(past.windows.window_s[0]) if len(past.windows) else None,
-            idle_ratio_before=played.idle_ratio_before if played else None,
-            idle_ratio_after=played.idle_ratio_after if played else None,
-            refused=admission.refused,
-            refusal=refusal_text(admission, asked, inputs.unit) if admission.refused else "",
-            gap=_gap(inputs),
-        )
+    # What was played is rounded already.
+    return WhatIf(
+        rows=tuple(
+            _row(
+                inputs,
+                one,
+                (entitled[index], entitled_after[index]),
+                played.allocations[index] if played else None,
+            )
+            for index, one in enumerate(inputs.allocations)
+        ),
+        windows=len(past.windows),
+        congested_windows=int(past.congested.sum()),
+        window_s=rounded(float(past.windows.window_s[0])) if len(past.windows) else None,
+        idle_ratio_before=played.idle_ratio_before if played else None,
+        idle_ratio_after=played.idle_ratio_after if played else None,
+        refused=admission.refused,
+        refusal=refusal_text(admission, asked, inputs.unit) if admission.refused else "",
+        gap=_gap(inputs),
     )
 
 
@@ -264,18 +263,18 @@ def _row(
         allocation=one.allocation,
         workload=one.workload,
         host=one.host,
-        before=one.before,
-        after=one.after,
+        before=round_all(one.before),
+        after=round_all(one.after),
         change=change_between(now, then),
-        now=now,
-        then=then,
-        entitlement_before=entitled[0],
-        entitlement_after=entitled[1],
+        now=rounded(now),
+        then=rounded(then),
+        entitlement_before=rounded(entitled[0]),
+        entitlement_after=rounded(entitled[1]),
         past=played.past if played else None,
         contended=contended,
         latency=latency,
         latency_interval=latency_interval(latency, then, interval),
-        then_interval=interval,
+        then_interval=round_all(interval),
         interval_gap=gap,
     )
 

@@ -3,11 +3,13 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Allocation, ReservationMode, entitlements
+from advisor.core.allocation import Allocation, ReservationMode, entitlements, solve
+from advisor.core.waterfill import groups_of
 
 MODES = list(ReservationMode)
 VECTOR_KEY = {ReservationMode.FLOOR: "MAX", ReservationMode.ADDITIVE: "SUM"}
@@ -60,6 +62,27 @@ def test_allocation_uses_the_capacity_or_all_that_allocations_can_take(
     result = entitlements(capacity, allocations, mode)
 
     assert sum(result) == close(min(capacity, sum(map(cap_of, allocations))), capacity)
+
+
+@given(st.lists(st.tuples(capacities, allocation_lists), min_size=2, max_size=6), modes)
+def test_groups_that_are_solved_at_once_get_what_each_gets_alone(groups, mode):
+    columns = [
+        [[one.reservation, cap_of(one), one.shares] for one in allocations]
+        for _, allocations in groups
+    ]
+    reservation, cap, weight = np.concatenate(columns).T
+
+    together = solve(
+        np.array([capacity for capacity, _ in groups]),
+        reservation,
+        cap,
+        weight,
+        mode=mode,
+        groups=groups_of(np.array([len(allocations) for _, allocations in groups])),
+    )
+
+    alone = [entitlements(capacity, allocations, mode) for capacity, allocations in groups]
+    assert together.tolist() == [amount for own in alone for amount in own]
 
 
 @given(capacities, allocation_lists, modes)
