@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from advisor.core.duration import duration_text
 from advisor.core.quantity import format_rate, without_dust
@@ -27,11 +28,17 @@ class Scale:
         """The number without its unit, which stands in the column head."""
         if value is None:
             return EN_DASH
-        return grouped(without_dust(value / self.factor))
+        return _digits(value / self.factor)
 
     def with_unit(self, value: float | None) -> str:
         """The number with its unit, for a sentence."""
         return EN_DASH if value is None else f"{self.text(value)}\N{NO-BREAK SPACE}{self.label}"
+
+
+@lru_cache(maxsize=10_000)
+def _digits(value: float) -> str:
+    """Of a page's numbers many stand in several places, and the next answer has most of them."""
+    return grouped(without_dust(value))
 
 
 MILLISECONDS = Scale(factor=1.0, label="ms")

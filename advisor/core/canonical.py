@@ -40,6 +40,21 @@ def loads(kind: type[Value], text: str) -> Value:
     return from_plain(kind, plain)
 
 
+def loads_part(kind: type[Value], text: str) -> Value:
+    """The instance of a dataclass of some fields of what `text` stands for.
+
+    Other fields are not looked at, so what is large in them costs little.
+    """
+    try:
+        plain = parse(text)
+    except ContractError as error:
+        raise CanonicalError(str(error)) from error
+    shape: Any = kind
+    if isinstance(plain, dict):
+        plain = {one.name: plain[one.name] for one in fields(shape) if one.name in plain}
+    return from_plain(kind, plain)
+
+
 def to_plain(value: object) -> Any:
     """Lists, dicts, strings and numbers, which a column of JSON keeps."""
     kind: Any = type(value)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.canonical import CanonicalError, dumps, from_plain, loads, to_plain
+from advisor.core.canonical import CanonicalError, dumps, from_plain, loads, loads_part, to_plain
 from advisor.core.detection.congestion import DetectorSettings, DetectorState, detect
 from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
@@ -52,6 +52,23 @@ wholes = st.builds(
 @given(wholes)
 def test_reading_gives_back_what_was_written(whole):
     assert loads(Whole, dumps(whole)) == whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Some:
+    count: int
+    parts: tuple[Part, ...]
+
+
+@given(wholes)
+def test_some_fields_are_read_as_those_of_the_whole(whole):
+    assert loads_part(Some, dumps(whole)) == Some(count=whole.count, parts=whole.parts)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"count": 1}', '{"count": 1.5, "parts": []}'])
+def test_some_fields_of_a_text_without_them_are_refused(text):
+    with pytest.raises(CanonicalError):
+        loads_part(Some, text)
 
 
 @given(wholes)

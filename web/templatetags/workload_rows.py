@@ -1,0 +1,207 @@
+"""How tables and bars of all workloads of a resource are written.
+
+A template takes long for each of a thousand cells. Names and reasons are escaped here; numbers are
+written by the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django import template
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
+from advisor.queries.allocations import AllocationLine
+from advisor.queries.recommendations import Change, Effect, RecommendationDetail
+from web.drawing.bars import BarPair
+from web.formatting import Scale
+from web.templatetags.named import control_value, verdict_class
+from web.templatetags.shown import number, number_text, percent, text_or_absent, words
+
+register = template.Library()
+
+_ALLOCATION = """\
+<tr id="allocation-{host_pk}-{colour}">
+<th scope="row" class="nowrap"><span class="series-mark" data-series="{workload}"\
+ aria-hidden="true"></span><a class="name" href="{address}">{workload}</a></th>
+<td class="whole" data-label="Host"><span class="name"><a href="{host_address}">{host}</a></span>\
+</td>
+<td data-label="Tier">{tier}</td>
+<td data-label="Shares" class="number">{shares}</td>
+<td data-label="Reservation, {unit}" class="number">{reservation}</td>
+<td data-label="Limit, {unit}" class="number">{limit}</td>
+<td data-label="Entitled, {unit}" class="number">{entitled}</td>
+<td data-label="Actual, {unit}" class="number"><strong>{got}</strong></td>
+<td class="whole" data-label="In this incident">{role}</td>
+<td class="whole" data-label="Verdict">{verdict}</td>
+</tr>"""
+_CHANGE = """\
+<tr><th scope="row"><span class="name">{workload}</span><br><span class="name muted">{host}</span>\
+</th><td data-label="Control">{control}</td><td data-label="Now" class="number">{before}</td>\
+<td data-label="After" class="number"><strong>{after}</strong></td></tr>"""
+_FORMULA = """\
+<tr><th scope="row"><span class="name">{workload}</span></th>\
+<td class="whole" data-label="Host"><span class="name">{host}</span></td>\
+<td data-label="Shares" class="number">{shares}</td>\
+<td data-label="Reservation, {unit}" class="number">{reservation}</td>\
+<td data-label="Limit, {unit}" class="number">{limit}</td>\
+<td data-label="Demand, {unit}" class="number">{demand}</td>\
+<td data-label="Measured, {unit}" class="number">{measured}</td>\
+<td data-label="Entitled, {unit}" class="number">{entitled}</td></tr>"""
+_BAR = """\
+<div class="who">{workload}<br><span class="muted small">{host}</span></div>
+<div class="tracks">
+<svg viewBox="0 0 1000 36" preserveAspectRatio="none" role="img"\
+ aria-label="{workload}: before {before_text}, after {after} {unit}">{lines}</svg>
+</div>
+<div class="figure">{before} <span class="muted">→</span> <strong>{after}</strong>\
+{expected}{since}</div>"""
+_NO_RESERVATION, _NO_LIMIT = "nothing is reserved", "there is no limit"
+
+
+@register.simple_tag
+def allocation_rows(lines: Sequence[AllocationLine], scale: Scale) -> SafeString:
+    """A row per allocation of a resource: what it is promised, and what it gets."""
+    unit = escape(scale.label)
+    workload_of, host_of = _addresses("workload"), _addresses("host")
+    return _joined(
+        _ALLOCATION.format(
+            host_pk=line.host_pk,
+            colour=line.colour,
+            workload=escape(line.workload),
+            address=workload_of.format(line.workload_pk),
+            host=escape(line.host),
+            host_address=host_of.format(line.host_pk),
+            tier=escape(line.tier),
+            shares=line.shares,
+            unit=unit,
+            reservation=number(line.reservation or None, scale, _NO_RESERVATION),
+            limit=number(line.limit, scale, _NO_LIMIT),
+            entitled=number(line.entitlement, scale, line.verdict_reason),
+            got=number(line.got, scale, "no samples of its adapter in the last two minutes"),
+            role=_role(line),
+            verdict=_verdict(line),
+        )
+        for line in lines
+    )
+
+
+def _addresses(page: str) -> str:
+    """The address of any row's page; it is made once, since only the key differs."""
+    begin, _, end = reverse(page, args=[0]).rpartition("0")
+    return f"{begin}{{}}{end}"
+
+
+def _role(line: AllocationLine) -> str:
+    if not line.role:
+        return ""
+    tone = "state-congested" if line.role.startswith("uses") else "state-near"
+    return f'<span class="{tone}">{escape(line.role)}</span>'
+
+
+def _verdict(line: AllocationLine) -> str:
+    if not line.verdict:
+        return text_or_absent("", line.verdict_reason)
+    tone, title = verdict_class(line.verdict), escape(line.verdict_reason)
+    return f'<span class="state {tone}" title="{title}">{escape(words(line.verdict))}</span>'
+
+
+@register.simple_tag
+def change_rows(changes: Sequence[Change], unit: str) -> SafeString:
+    """A row per setting that a policy changes."""
+    return _joined(
+        _CHANGE.format(
+            workload=escape(change.workload),
+            host=escape(change.host),
+            control=escape(change.control),
+            before=control_value(change.before, change.control, unit),
+            after=control_value(change.after, change.control, unit),
+        )
+        for change in changes
+    )
+
+
+@register.simple_tag
+def formula_rows(answer: PolicyAnswer | PolicyDraft, scale: Scale) -> SafeString:
+    """A row per allocation with what its entitlement was computed from."""
+    unit = escape(scale.label)
+    return _joined(
+        _FORMULA.format(
+            workload=escape(item.workload),
+            host=escape(item.host),
+            shares=item.shares,
+            unit=unit,
+            reservation=number(item.reservation or None, scale, _NO_RESERVATION),
+            limit=number(item.limit, scale, _NO_LIMIT),
+            demand=number(item.demand, scale, "held back by contention: it may want anything"),
+            measured=number(item.measured, scale),
+            entitled=number(item.entitlement, scale),
+        )
+        for item in answer.allocations
+    )
+
+
+@register.simple_tag
+def policy_bar_rows(
+    bars: Sequence[BarPair], detail: RecommendationDetail, scale: Scale
+) -> SafeString:
+    """What each workload got, and would get or gets under a policy, as bars and numbers."""
+    unit, is_policy = escape(scale.label), detail.policy is not None
+    return _joined(
+        _BAR.format(
+            workload=escape(bar.effect.workload),
+            host=escape(bar.effect.host),
+            unit=unit,
+            before_text=number_text(bar.effect.before, scale),
+            before=number(bar.effect.before, scale, "it was not measured in the incident"),
+            after=number(bar.effect.after, scale),
+            lines=_lines(bar, depth=36 if is_policy else 24),
+            expected=_expected(bar.effect, scale),
+            since=_since(bar, scale) if is_policy else "",
+        )
+        for bar in bars
+    )
+
+
+def _lines(bar: BarPair, *, depth: int) -> str:
+    """The bars of a pair, and the line of its promise down to this depth."""
+    parts = [
+        f'<rect class="{name}" x="0" y="{y}" width="{width}" height="10"/>'
+        for name, y, width in (
+            ("before", 1, bar.before),
+            ("after", 13, bar.after),
+            ("since", 25, bar.measured_since),
+        )
+        if width is not None
+    ]
+    if bar.promise is not None:
+        at = f'x1="{bar.promise}" x2="{bar.promise}"'
+        parts.append(f'<line class="promise" {at} y1="0" y2="{depth}"/>')
+    return "".join(parts)
+
+
+def _expected(effect: Effect, scale: Scale) -> str:
+    """Where the rate is expected, and why the prediction is no promise."""
+    told = []
+    if effect.interval is not None:
+        low, high = (
+            number_text(one, scale) for one in (effect.interval.low, effect.interval.high)
+        )
+        told.append(f"{percent(effect.interval.level)} between {low} and {high}")
+    if effect.unsure:
+        told.append(f"not sure: {escape(effect.unsure)}")
+    return "".join(f'<br><span class="muted small">{one}</span>' for one in told)
+
+
+def _since(bar: BarPair, scale: Scale) -> str:
+    since = number(bar.effect.measured_since, scale, "no agent has reported yet")
+    verdict = f", {escape(words(bar.effect.verdict))}" if bar.effect.verdict else ""
+    return f'<br><span class="small muted">since: {since}{verdict}</span>'
+
+
+def _joined(rows: Iterable[str]) -> SafeString:
+    return mark_safe("\n".join(rows))  # noqa: S308  # each row escapes what is not written here
