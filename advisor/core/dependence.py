@@ -66,23 +66,24 @@ def _at_lag(
 ) -> list[Dependence | None]:
     x, y, z = lagged(causes, effects, controls, lag)
     known = ~(np.isnan(x) | np.isnan(y) | np.isnan(z))
+    if known.all():
+        return _of_complete(x, y, z, lag=lag)
     found: list[Dependence | None] = [None] * len(x)
     for rows, windows in alike(known):
-        if np.count_nonzero(windows) >= ENOUGH_PAIRS:
-            complete = (one[rows][:, windows] for one in (x, y, z))
-            for row, one in zip(rows.tolist(), _of_complete(*complete, lag=lag), strict=True):
-                found[row] = one
+        complete = (one[rows][:, windows] for one in (x, y, z))
+        for row, one in zip(rows.tolist(), _of_complete(*complete, lag=lag), strict=True):
+            found[row] = one
     return found
 
 
 def alike(known: Flags) -> Iterator[tuple[Places, Flags]]:
     """The rows that are known in the same windows, with these windows; `known` as both."""
-    firsts, like = _distinct(known)
+    firsts, like = distinct(known)
     for place, first in enumerate(firsts):
         yield np.flatnonzero(like == place), known[first]
 
 
-def _distinct(table: npt.NDArray[Any]) -> tuple[list[int], Places]:
+def distinct(table: npt.NDArray[Any]) -> tuple[list[int], Places]:
     """The first row of each kind, and of each row the place of its like in them."""
     places: dict[bytes, int] = {}
     like = [places.setdefault(row.tobytes(), len(places)) for row in table]
@@ -91,13 +92,18 @@ def _distinct(table: npt.NDArray[Any]) -> tuple[list[int], Places]:
 
 def _of_complete(
     cause: Floats, effect: Floats, control: Floats, *, lag: int
-) -> Iterator[Dependence | None]:
+) -> list[Dependence | None]:
     """Of rows without a gap, each (rows, pairs)."""
+    pairs = cause.shape[1]
+    if pairs < ENOUGH_PAIRS:
+        return [None] * len(cause)
     ranks = ranks_of(cause), ranks_of(effect), ranks_of(control)
     values = correlations(*residual_ranks(*ranks))
     inflations = variance_inflations(ranks[0], ranks[1])
-    for plain, inflation in zip(values.tolist(), inflations.tolist(), strict=True):
-        yield None if math.isnan(plain) else _dependence(plain, cause.shape[1] / inflation, lag)
+    return [
+        None if math.isnan(plain) else _dependence(plain, pairs / inflation, lag)
+        for plain, inflation in zip(values.tolist(), inflations.tolist(), strict=True)
+    ]
 
 
 def _dependence(correlation: float, pairs: float, lag: int) -> Dependence:
@@ -138,7 +144,7 @@ def ranks_of(values: Floats) -> Floats:
     As `scipy.stats.rankdata` gives them; (rows, pairs).
     """
     # The same harm is compared with many workloads: it is ranked once.
-    firsts, like = _distinct(values)
+    firsts, like = distinct(values)
     if len(firsts) < len(values):
         return _ranks(values[firsts])[like]
     return _ranks(values)
@@ -150,9 +156,12 @@ def _ranks(values: Floats) -> Floats:
     ordered = values.ravel()[order].reshape(values.shape)
     differs = np.ones(values.shape, dtype=np.bool_)
     differs[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    begins = np.append(np.flatnonzero(differs), values.size)
     ranks = np.empty(values.size)
-    ranks[order] = np.repeat((begins[:-1] + begins[1:] + 1) / 2, np.diff(begins))
+    if differs.all():
+        ranks[order] = np.arange(1, values.size + 1)
+    else:
+        begins = np.append(np.flatnonzero(differs), values.size)
+        ranks[order] = np.repeat((begins[:-1] + begins[1:] + 1) / 2, np.diff(begins))
     result: Floats = ranks.reshape(values.shape) - row_begins
     return result
 
@@ -168,13 +177,19 @@ def correlations(x: Floats, y: Floats) -> Floats:
     """Pearson's correlation of each row, NaN where one of the two does not vary; (rows)."""
     dx = x - x.mean(axis=1, keepdims=True)
     dy = y - y.mean(axis=1, keepdims=True)
-    scale = np.sqrt(_products(dx, dx) * _products(dy, dy))
-    result: Floats = np.where(scale > 0, _products(dx, dy) / np.where(scale > 0, scale, 1), np.nan)
+    return _ratio(_products(dx, dy), _products(dx, dx), _products(dy, dy))
+
+
+def _ratio(both: Floats, x: Floats, y: Floats) -> Floats:
+    """The correlation by the sums of products about the means, each (rows)."""
+    scale = np.sqrt(x * y)
+    result: Floats = np.where(scale > 0, both / np.where(scale > 0, scale, 1), np.nan)
     return result
 
 
 def _products(x: Floats, y: Floats) -> Floats:
-    result: Floats = (x * y).sum(axis=1)
+    # No table of products is made, which would not fit into the cache of a core.
+    result: Floats = np.einsum("ij,ij->i", x, y)
     return result
 
 
@@ -190,7 +205,23 @@ def variance_inflations(x: Floats, y: Floats) -> Floats:
 
 def _autocorrelations(ranks: Floats) -> Floats:
     """Correlation of each rank with the next, between 0 and the largest accepted."""
-    if ranks.shape[1] < 3:
+    # The same ranks are compared with those of many workloads.
+    firsts, like = distinct(ranks)
+    own = ranks[firsts] if len(firsts) < len(ranks) else ranks
+    count = own.shape[1] - 1
+    if count < 2:
         return np.zeros(len(ranks))
-    found = correlations(ranks[:, :-1], ranks[:, 1:])
-    return np.clip(np.nan_to_num(found), 0.0, LARGEST_AUTOCORRELATION)
+    # Sums of ranks about their middle, and of their products, are exact.
+    centred = own - (own.shape[1] + 1) / 2
+    before, after = centred[:, :-1], centred[:, 1:]
+    squares, total = _products(centred, centred), centred.sum(axis=1)
+    first, last = centred[:, 0], centred[:, -1]
+    sum_before, sum_after = total - last, total - first
+    found = _ratio(
+        _products(before, after) - sum_before * sum_after / count,
+        squares - last**2 - sum_before**2 / count,
+        squares - first**2 - sum_after**2 / count,
+    )
+    clipped = np.clip(np.nan_to_num(found), 0.0, LARGEST_AUTOCORRELATION)
+    result: Floats = clipped[like] if len(firsts) < len(ranks) else clipped
+    return result

@@ -161,9 +161,12 @@ def _inputs(
 
 def _by_workload(workloads: Sequence[str], columns: Floats) -> dict[str, Column]:
     """The sum over the allocations of each workload, None where none was measured."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, name in enumerate(workloads):
+        places[name].append(place)
     found = {}
-    for name in dict.fromkeys(workloads):
-        own = columns[:, [one == name for one in workloads]]
+    for name, places_of_one in places.items():
+        own = columns[:, places_of_one]
         known = ~np.isnan(own)
         total = in_order(np.where(known, own, 0.0))
         found[name] = tuple(numbers(np.where(known.any(axis=1), total, np.nan)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.core.attribution.pairwise_quantiles import pairwise_quantiles
-from advisor.core.dependence import Floats, alike, ranks_of, variance_inflations
+from advisor.core.dependence import Floats, alike, distinct, ranks_of, variance_inflations
 
 ENOUGH_WINDOWS = 8
 """Windows of each kind that are needed."""
@@ -62,30 +62,33 @@ def natural_experiments(loads: Floats, harms: Floats) -> list[NaturalExperiment 
 
 def _of_complete(loads: Floats, harms: Floats) -> Iterator[NaturalExperiment | NoExperiment]:
     """Of rows without a gap."""
-    ranks = ranks_of(harms)
-    inflations = variance_inflations(ranks_of(loads), ranks).tolist()
-    for load, harm, own_ranks, inflation in zip(loads, harms, ranks, inflations, strict=True):
-        yield _experiment(load, harm, own_ranks, inflation)
-
-
-def _experiment(
-    load: Floats, harm: Floats, ranks: Floats, inflation: float
-) -> NaturalExperiment | NoExperiment:
-    """`ranks` are those of the harm, `inflation` is that of the variance; all (windows)."""
-    if len(load) < 2 * ENOUGH_WINDOWS:
-        return NoExperiment(reason=f"{len(load)} windows; {2 * ENOUGH_WINDOWS} are needed")
-    ordered = np.sort(load)
-    is_on = load > (_decile(ordered, 1) + _decile(ordered, 9)) / 2
-    switches = int(np.count_nonzero(is_on[1:] != is_on[:-1]))
-    on, off = harm[is_on], harm[~is_on]
-    if min(len(on), len(off)) < ENOUGH_WINDOWS:
-        return NoExperiment(reason=f"on in {len(on)} windows, off in {len(off)}")
-    if load[is_on].mean() < ENOUGH_CONTRAST * load[~is_on].mean():
-        return NoExperiment(reason="its load hardly changed")
-    if switches < ENOUGH_SWITCHES:
-        return NoExperiment(reason="it went on or off only once")
-    deviation = math.sqrt(_variance_of_wins(len(on), len(off), ranks) * inflation)
-    return _compare(on, off, switches, float(ranks[is_on].sum()), deviation)
+    windows = loads.shape[1]
+    if windows < 2 * ENOUGH_WINDOWS:
+        reason = f"{windows} windows; {2 * ENOUGH_WINDOWS} are needed"
+        yield from [NoExperiment(reason=reason)] * len(loads)
+        return
+    ordered, ranks = np.sort(loads, axis=1), ranks_of(harms)
+    is_on = loads > ((_decile(ordered, 1) + _decile(ordered, 9)) / 2)[:, None]
+    switches = np.count_nonzero(is_on[:, 1:] != is_on[:, :-1], axis=1)
+    columns = (
+        switches.tolist(),
+        np.where(is_on, ranks, 0.0).sum(axis=1).tolist(),
+        (variance_inflations(ranks_of(loads), ranks) * _tie_factors(ranks)).tolist(),
+    )
+    for load, harm, row_is_on, changes, rank_sum, factor in zip(
+        loads, harms, is_on, *columns, strict=True
+    ):
+        on, off = harm[row_is_on], harm[~row_is_on]
+        if min(len(on), len(off)) < ENOUGH_WINDOWS:
+            yield NoExperiment(reason=f"on in {len(on)} windows, off in {len(off)}")
+        elif load[row_is_on].mean() < ENOUGH_CONTRAST * load[~row_is_on].mean():
+            yield NoExperiment(reason="its load hardly changed")
+        elif changes < ENOUGH_SWITCHES:
+            yield NoExperiment(reason="it went on or off only once")
+        else:
+            # Of Mann and Whitney's U without an effect.
+            deviation = math.sqrt(len(on) * len(off) / 12 * factor)
+            yield _compare(on, off, changes, rank_sum, deviation)
 
 
 def _compare(
@@ -108,19 +111,25 @@ def _compare(
     )
 
 
-def _variance_of_wins(on: int, off: int, ranks: Floats) -> float:
-    """Variance of U without an effect, corrected for ties; `ranks` are those of all windows."""
-    total = on + off
-    _, ties = np.unique(ranks, return_counts=True)
-    tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / (total * (total - 1))
-    return on * off / 12 * (total + 1 - tied)
+def _tie_factors(ranks: Floats) -> Floats:
+    """What the variance of U is of its pairs, over 12, corrected for ties in each row; (rows)."""
+    total = ranks.shape[1]
+    firsts, like = distinct(ranks)
+    found = []
+    for row in ranks[firsts]:
+        _, ties = np.unique(row, return_counts=True)
+        tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / (total * (total - 1))
+        found.append(total + 1 - tied)
+    result: Floats = np.array(found)[like]
+    return result
 
 
-def _decile(ordered: Floats, tenths: int) -> float:
-    """As `np.percentile` interpolates it, which takes ten times as long to begin."""
-    at = (len(ordered) - 1) * tenths / 10
-    low, high = ordered[int(at)], ordered[min(int(at) + 1, len(ordered) - 1)]
-    return float(low + (high - low) * (at - int(at)))
+def _decile(ordered: Floats, tenths: int) -> Floats:
+    """As `np.percentile` interpolates it, which takes ten times as long to begin; (rows)."""
+    at = (ordered.shape[1] - 1) * tenths / 10
+    low, high = ordered[:, int(at)], ordered[:, min(int(at) + 1, ordered.shape[1] - 1)]
+    result: Floats = low + (high - low) * (at - int(at))
+    return result
 
 
 def _thinned(values: Floats) -> Floats:
