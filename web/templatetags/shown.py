@@ -10,7 +10,6 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from advisor.core.attribution.measure import Measure
 from advisor.core.duration import duration_text
 from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Confidence
@@ -153,12 +152,6 @@ def resource_areas() -> str:
 def words(name: str) -> str:
     """A name of the code as words: `over_throttled` is `over throttled`."""
     return str(name).replace("_", " ")
-
-
-@register.filter
-def shifted_by(measure: Measure, shift: float) -> str:
-    """How much more harm others suffered: `+43.3 ms for others`."""
-    return measure.shifted(shift)
 
 
 @register.filter

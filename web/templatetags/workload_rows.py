@@ -7,6 +7,7 @@ written by the product.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 from django import template
 from django.urls import reverse
@@ -15,12 +16,24 @@ from django.utils.safestring import SafeString, mark_safe
 
 from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
+from advisor.core.attribution.attribution import Suspect
+from advisor.core.attribution.measure import Measure
+from advisor.core.dependence import Dependence
+from advisor.core.standing import workload_words
 from advisor.queries.allocations import AllocationLine
 from advisor.queries.recommendations import Change, Effect, RecommendationDetail
 from web.drawing.bars import BarPair
 from web.formatting import Scale
 from web.templatetags.named import control_value, verdict_class
-from web.templatetags.shown import number, number_text, percent, text_or_absent, words
+from web.templatetags.shown import (
+    absent,
+    mark,
+    number,
+    number_text,
+    percent,
+    text_or_absent,
+    words,
+)
 
 register = template.Library()
 
@@ -60,6 +73,17 @@ _BAR = """\
 </div>
 <div class="figure">{before} <span class="muted">→</span> <strong>{after}</strong>\
 {expected}{since}</div>"""
+_SUSPECT = """\
+<tr title="{reason}">
+<th scope="row"><span class="name">{workload}</span></th>
+<td data-label="Score" class="number"><strong>{score}</strong></td>
+<td data-label="Share" class="number">{part}</td>\
+<td data-label="Fair share" class="number">{fair}</td>
+<td data-label="Correlation" class="number whole">{correlation}</td>
+<td class="whole" data-label="While active">{active}</td>
+<td data-label="Aggressor">{aggressor}</td>
+</tr>"""
+_HUNDREDTH = Decimal("0.01")
 _NO_RESERVATION, _NO_LIMIT = "nothing is reserved", "there is no limit"
 
 
@@ -201,6 +225,55 @@ def _since(bar: BarPair, scale: Scale) -> str:
     since = number(bar.effect.measured_since, scale, "no agent has reported yet")
     verdict = f", {escape(words(bar.effect.verdict))}" if bar.effect.verdict else ""
     return f'<br><span class="small muted">since: {since}{verdict}</span>'
+
+
+@register.simple_tag
+def suspect_rows(
+    suspects: Sequence[Suspect], measure: Measure, keys: dict[str, int]
+) -> SafeString:
+    """A row per suspect of an incident; `keys` are those of the workloads that have a page."""
+    workload_of = _addresses("workload")
+    aggressor = f'<span class="state state-congested">{mark("congested")}yes</span>'
+    return _joined(
+        _SUSPECT.format(
+            reason=escape(one.reason),
+            workload=_named(one.workload, keys, workload_of),
+            score=_hundredths(one.score),
+            part=percent(one.part_ratio),
+            fair=percent(one.fair_ratio),
+            correlation=_correlation(one.dependence),
+            active=_while_active(one, measure),
+            aggressor=aggressor if one.is_aggressor else "no",
+        )
+        for one in suspects
+    )
+
+
+def _named(workload: str, keys: dict[str, int], address: str) -> str:
+    name = escape(workload_words(workload))
+    if workload not in keys:
+        return name
+    return f'<a href="{address.format(keys[workload])}">{name}</a>'
+
+
+def _correlation(found: Dependence | None) -> str:
+    if found is None:
+        return absent("too few windows, or nothing varied")
+    low, high = _hundredths(found.low), _hundredths(found.high)
+    correlation = _hundredths(found.correlation)
+    return f'{correlation} <span class="muted small">({low} to {high})</span>'
+
+
+def _hundredths(value: float) -> str:
+    """With two decimals, halves up, as templates write it; nothing is below zero by a sign."""
+    found = Decimal(repr(value)).quantize(_HUNDREDTH, ROUND_HALF_UP)
+    return str(found or abs(found))
+
+
+def _while_active(one: Suspect, measure: Measure) -> str:
+    if one.experiment is None:
+        return text_or_absent("", one.experiment_gap)
+    return f"{escape(measure.shifted(one.experiment.shift))} ({one.experiment.on_windows} windows)"
 
 
 def _joined(rows: Iterable[str]) -> SafeString:
