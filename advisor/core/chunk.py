@@ -28,6 +28,8 @@ import zstandard
 VERSION = 1
 MOST_WINDOWS = 360
 MOST_COLUMNS = 200
+MOST_AT_ONCE = 65_536
+"""Numbers that are put together at once: many small chunks, or one large one, fit into a cache."""
 UNKNOWN = -1
 """Stands for what is not known: no growth and no gauge is negative."""
 
@@ -73,20 +75,19 @@ def unpack(data: bytes, wanted: Integers | None = None) -> Integers:
     unknown. Most of the time goes into putting numbers together, so fewer columns take less.
     """
     opened = _opened(data)
-    if wanted is None or (wanted < opened.columns).all():
-        return _numbers(opened, wanted).T
-    found = np.full((len(wanted), opened.windows), UNKNOWN, dtype=np.int64)
-    _put(found, opened, wanted)
-    return found.T
+    if wanted is None:
+        wanted = np.arange(opened.columns)
+    return _numbers([opened], wanted)[:, 0].T
 
 
 def unpack_together(chunks: Sequence[bytes], wanted: Integers) -> Integers:
     """The same of chunks, at least one, with equally many windows: (wanted, chunks, windows)."""
-    opened = _opened(chunks[0])
-    found = np.full((len(wanted), len(chunks), opened.windows), UNKNOWN, dtype=np.int64)
-    _put(found[:, 0], opened, wanted)
-    for place, data in enumerate(chunks[1:], start=1):
-        _put(found[:, place], _opened(data), wanted)
+    first = _opened(chunks[0])
+    found = np.empty((len(wanted), len(chunks), first.windows), dtype=np.int64)
+    at_once = max(MOST_AT_ONCE // max(len(wanted) * first.windows, 1), 1)
+    for begin in range(0, len(chunks), at_once):
+        part = [_opened(data) for data in chunks[begin : begin + at_once]]
+        found[:, begin : begin + at_once] = _numbers(part, wanted)
     return found
 
 
@@ -154,30 +155,34 @@ def _decompressor() -> zstandard.ZstdDecompressor:
     return found
 
 
-def _put(found: Integers, chunk: _Opened, wanted: Integers) -> None:
-    """Write the numbers of the wanted columns that are there, (wanted, windows)."""
-    is_there = wanted < chunk.columns
-    if is_there.all():
-        found[:] = _numbers(chunk, wanted)
-    else:
-        found[is_there] = _numbers(chunk, wanted[is_there])
-
-
-def _numbers(chunk: _Opened, columns: Integers | None = None) -> Integers:
-    """(columns, windows) of these columns, or of all."""
-    content, is_known = chunk
-    if columns is not None:
-        content, is_known = content[:, columns], None if is_known is None else is_known[columns]
-    planes, *shape = content.shape
+def _numbers(chunks: Sequence[_Opened], wanted: Integers) -> Integers:
+    """The numbers of the wanted columns, (wanted, chunks, windows)."""
+    planes = max(len(one.content) for one in chunks)
+    shape = (len(wanted), len(chunks), chunks[0].windows)
+    content = np.zeros((planes, *shape), dtype=np.uint8)
+    for place, one in enumerate(chunks):
+        there = _there(one, wanted)
+        content[: len(one.content), there, place] = one.content[:, wanted[there]]
     # Narrow numbers are shifted faster.
     values: npt.NDArray[np.integer] = np.zeros(shape, np.uint32 if planes <= 4 else np.int64)
     for plane in content[::-1]:
         values <<= 8
         values |= plane
     numbers = values.astype(np.int64, copy=False)
-    if is_known is not None:
-        numbers[~is_known] = UNKNOWN
+    for place, one in enumerate(chunks):
+        there = _there(one, wanted)
+        if one.is_known is not None:
+            here = numbers[there, place]
+            numbers[there, place] = np.where(one.is_known[wanted[there]], here, UNKNOWN)
+        if not isinstance(there, slice):
+            numbers[~there, place] = UNKNOWN
     return numbers
+
+
+def _there(chunk: _Opened, wanted: Integers) -> Flags | slice:
+    """Which of the wanted columns the chunk has: those that came later are not in it."""
+    is_there = wanted < chunk.columns
+    return slice(None) if is_there.all() else is_there
 
 
 def _sums(chunk: _Opened, columns: Integers, steps: int) -> Integers:
