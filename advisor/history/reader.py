@@ -141,7 +141,7 @@ def waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
 
 def _waits_at(measured: Measured, columns: Integers) -> Floats:
     """The same of the cgroups that were read in these columns."""
-    waited = measured.figures_at(WAITING, columns).rate
+    waited = measured.figures_at(WAITING, columns).some_ratio
     return np.where(np.isnan(waited), np.nan, waited >= PRESSURE_OF_BACKLOG)
 
 

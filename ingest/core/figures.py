@@ -83,11 +83,10 @@ class CgroupFigures(_Transfers):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PressureFigures:
-    """The part of the time in which some task of a cgroup, or all of them, waited for I/O."""
+    """The part of the time in which some task of a cgroup waited for I/O."""
 
     seconds: Floats
     some_ratio: Floats
-    full_ratio: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -248,20 +247,10 @@ def _bit_rate(found: GridGrowth) -> RateFigures:
     return RateFigures(seconds=found.seconds, rate=grown * 8 / _known(found.seconds))
 
 
-def _waiting(found: GridGrowth) -> RateFigures:
-    (some_us,) = found.growth
-    ratio = np.minimum(1.0, some_us / 1e6 / _known(found.seconds))
-    return RateFigures(seconds=found.seconds, rate=ratio)
-
-
 def _pressure(found: GridGrowth) -> PressureFigures:
-    some_us, full_us = found.growth
-    seconds = _known(found.seconds)
-    return PressureFigures(
-        seconds=found.seconds,
-        some_ratio=np.minimum(1.0, some_us / 1e6 / seconds),
-        full_ratio=np.minimum(1.0, full_us / 1e6 / seconds),
-    )
+    some_us = found.growth[0]
+    ratio = np.minimum(1.0, some_us / 1e6 / _known(found.seconds))
+    return PressureFigures(seconds=found.seconds, some_ratio=ratio)
 
 
 def _conflicts(found: GridGrowth) -> ConflictFigures:
@@ -382,8 +371,7 @@ WAITING = FigureKind(
     name=PRESSURE.name,
     measurement=CGROUP_PRESSURE,
     counters=("some_total",),
-    figures=_waiting,
+    figures=_pressure,
     part_of=PRESSURE,
 )
-"""The part of the time in which some task waited."""
 FIGURE_KINDS = (DISK, INTERFACE, CGROUP_IO, PRESSURE, CONFLICT, TCP)

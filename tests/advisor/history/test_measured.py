@@ -294,7 +294,7 @@ def test_rates_alone_are_those_of_whole_kinds(tenant: Tenant) -> None:
         np.testing.assert_array_equal(parts.figures(kind, cgroups).rate, expected)
     pressed = fleet.subjects[PRESSURE]
     np.testing.assert_array_equal(
-        parts.figures(WAITING, pressed).rate, whole.figures(PRESSURE, pressed).some_ratio
+        parts.figures(WAITING, pressed).some_ratio, whole.figures(PRESSURE, pressed).some_ratio
     )
     received = parts.figures(RECEIVED_BITS, vnics).rate
     np.testing.assert_array_equal(received, carried.received_bits_per_s)
