@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from advisor.history.history import numbers
-from advisor.history.inventory import cgroup_device_numbers, rate_subjects
+from advisor.history.inventory import cgroup_device_numbers
 from advisor.history.measured import read_fine_rates
+from advisor.history.subjects import rate_subjects
 from advisor.models import Allocation, Resource
 from advisor.queries.totals import total
 from ingest.core.grid import Floats, Grid, grid_of

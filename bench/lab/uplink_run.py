@@ -271,7 +271,7 @@ def _enforced(
 def _sent(rig: Rig, count: int) -> list[int]:
     observed = rig.mechanisms["tc_htb"].observe(nothing("up0"), rig.ledger.entries())
     assert isinstance(observed, HtbObserved)
-    return [observed.classes[class_of(place)].sent_bytes for place in range(count)]
+    return [observed.counters[class_of(place)].sent_bytes for place in range(count)]
 
 
 if __name__ == "__main__":
