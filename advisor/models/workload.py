@@ -142,6 +142,10 @@ class Allocation(models.Model):
         return self.adapter_kind, self.adapter
 
 
+WORKLOAD_DETAILS = ("workload__identity", "workload__attributes", "workload__reasons")
+"""Of allocations with their workloads, what few pages show and takes long to read."""
+
+
 def allocation_id(allocation: Allocation) -> str:
     """The name of an allocation on the wire."""
     return f"allocation-{allocation.pk}"

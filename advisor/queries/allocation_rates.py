@@ -14,6 +14,7 @@ from advisor.history.inventory import cgroup_device_numbers
 from advisor.history.measured import read_fine_rates
 from advisor.history.subjects import rate_subjects
 from advisor.models import Allocation, Resource
+from advisor.models.workload import WORKLOAD_DETAILS
 from advisor.queries.totals import total
 from ingest.core.grid import Floats, Grid, grid_of
 
@@ -40,7 +41,8 @@ class WorkloadTrack:
 
 def allocations_in_order(resource: Resource) -> list[Allocation]:
     """The allocations in the order of pages: the largest reservation first."""
-    rows = resource.allocations.select_related("workload").prefetch_related("host")
+    rows = resource.allocations.select_related("workload").defer(*WORKLOAD_DETAILS)
+    rows = rows.prefetch_related("host")
     return list(rows.order_by("-reservation", "workload__name", "host__name"))
 
 
@@ -52,12 +54,13 @@ def workload_tracks(allocations: Sequence[Allocation], rate: Floats) -> list[Wor
     places: dict[str, list[int]] = defaultdict(list)
     for place, allocation in enumerate(allocations):
         places[allocation.workload.name].append(place)
+    lines = rate.T
     return [
         WorkloadTrack(
             workload=name,
             reservation=sum(allocations[place].reservation for place in own),
             limit=_common_limit([allocations[place] for place in own]),
-            values=tuple(numbers(total(rate[:, own]))),
+            values=tuple(numbers(lines[own[0]] if len(own) == 1 else total(rate[:, own]))),
         )
         for name, own in places.items()
     ]

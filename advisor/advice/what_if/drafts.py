@@ -38,6 +38,7 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
+from advisor.models.workload import WORKLOAD_DETAILS
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -66,7 +67,7 @@ class WhatIfScene:
 def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
     """The allocations in a stable order, the largest promise first; none of what is gone."""
     rows = resource.allocations.filter(vanished_at=None)
-    rows = rows.select_related("workload", "host", "resource")
+    rows = rows.select_related("workload", "host").defer(*WORKLOAD_DETAILS)
     allocations = tuple(rows.order_by("-reservation", "workload__name", "host__name", "pk"))
     policy = resource.policies.order_by("-version").first()
     even = tuple(_plain(allocation, EVEN_SHARES) for allocation in allocations)
