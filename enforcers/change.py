@@ -59,7 +59,8 @@ class Change:
 
     `target` names the thing, `before` and `after` are None where it does not exist. `depth`
     is its level in the tree, the root being 0. `allocation` is the id it belongs to, None
-    for what all share; `controls` are those of its controls that it changes.
+    for what all share; `controls` are those of its controls that it changes. `also_of` are more
+    allocations that it changes, where one write is for many.
     """
 
     target: str
@@ -70,6 +71,11 @@ class Change:
     depth: int
     allocation: str | None
     controls: frozenset[ControlKind] = ALL_CONTROLS
+    also_of: frozenset[str] = frozenset()
+
+    def is_of(self, allocation: str) -> bool:
+        """Whether it changes something of this allocation."""
+        return allocation == self.allocation or allocation in self.also_of
 
     def __str__(self) -> str:
         return f"{self.target}: {self.before or 'absent'} -> {self.after or 'absent'}"

@@ -93,7 +93,8 @@ def results(desired: Desired, attempt: Attempt, settled: Settled | None) -> list
     """Every allocation of a device after an attempt; `settled` is None for a new policy."""
     made: dict[str | None, list[Change]] = {}
     for change in attempt.made:
-        made.setdefault(change.allocation, []).append(change)
+        for owner in {change.allocation, *change.also_of}:
+            made.setdefault(owner, []).append(change)
     # What says which controls it changes is of all that have them.
     shared = [change for change in made.get(None, []) if change.controls != ALL_CONTROLS]
     return [
@@ -173,7 +174,7 @@ def _preview(item: Allocation, desired: Desired, plan: Plan, seen: Seen) -> Enfo
         changes = [
             str(change)
             for change in plan.changes
-            if change.allocation == item.id and kind in change.controls
+            if change.is_of(item.id) and kind in change.controls
         ]
         would = f"would do {'; '.join(changes)}" if changes else RIGHT_ALREADY
         found[kind] = ControlOutcome(outcome=Outcome.UNCHANGED, reason=f"dry run: {would}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from enforcers.errors import CommandError
+from enforcers.mechanisms.tc_htb.program import LOADER, LOADER_NAME
 
 NOQUEUE = "qdisc noqueue 0: root refcnt 2"
 
@@ -45,6 +46,7 @@ class FakeDevice:
     classes: dict[str, FakeClass] = field(default_factory=dict)
     leaves: dict[str, FakeLeaf] = field(default_factory=dict)
     filters: dict[str, dict[str, str]] = field(default_factory=dict)
+    program: tuple[str, tuple[str, ...]] | None = None
     index: int = 7
     address: str = "02:00:00:00:00:07"
     mtu: int = 1500
@@ -62,11 +64,14 @@ class FakeTc:
         self.deaf_to: str | None = None
         self.is_installed = True
         self.has_fq_codel = True
+        self.has_libbpf = False
         self._next_filter = 0x800
 
     def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
         if list(argv) == ["tc", "-batch", "-"]:
             return self._run_batch(argv, stdin)
+        if argv == LOADER:
+            return self._load(argv, stdin)
         return self.run_one(argv, stdin)
 
     def _run_batch(self, argv: Sequence[str], stdin: str) -> str:
@@ -76,6 +81,24 @@ class FakeTc:
                 self.run_one(["tc", *line.split()])
             except CommandError as error:
                 raise CommandError(argv, f"{error.answer} Command failed -:{number}") from error
+        return ""
+
+    def _load(self, argv: Sequence[str], stdin: str) -> str:
+        """What load_classifier.py does: a filter of an interface's number, exchanged at once."""
+        if not self.has_libbpf:
+            raise CommandError(argv, "there is no libbpf.so.1 Command failed -:1")
+        for number, line in enumerate(stdin.splitlines(), start=1):
+            if line == "try":
+                continue
+            self.commands.append(f"{LOADER_NAME} {line}")
+            if self.kill is not None and self.kill in self.commands[-1]:
+                raise Killed
+            if self.refuse is not None and self.refuse in self.commands[-1]:
+                raise CommandError(argv, f"bpf() refused the program Command failed -:{number}")
+            verb, _, index, _, handle, _, pref, _, name, *entries = line.split()
+            (device,) = [one for one in self.devices.values() if str(one.index) == index]
+            assert (verb, handle, pref) == ("replace", (device.htb or ("",))[0], "5")
+            device.program = (name, tuple(entries))
         return ""
 
     def run_one(self, argv: Sequence[str], stdin: str = "") -> str:
@@ -170,7 +193,12 @@ class FakeTc:
         )
 
     def _show_filter(self, device: FakeDevice) -> str:
-        return "".join(self._filter_text(fh, item) for fh, item in device.filters.items())
+        head = "filter protocol all pref 5 bpf chain 0 "
+        shown = ""
+        if device.program is not None:
+            rest = "not_in_hw id 119 name classify tag b2c6f0f0c9655d51 jited "
+            shown = f"{head}\n{head}handle 0x1 {device.program[0]} {rest}\n"
+        return shown + "".join(self._filter_text(fh, item) for fh, item in device.filters.items())
 
     def _filter_text(self, handle: str, item: dict[str, str]) -> str:
         head = f"filter protocol {item['protocol']} pref {item['pref']} u32 chain 0"
@@ -195,6 +223,7 @@ class FakeTc:
         device.classes.clear()
         device.leaves.clear()
         device.filters.clear()
+        device.program = None
 
     def _replace_qdisc(self, device: FakeDevice, words: list[str]) -> None:
         _, classid, kind, *options = words
@@ -238,6 +267,9 @@ class FakeTc:
 
     def _del_filter(self, device: FakeDevice, words: list[str]) -> None:
         options = _pairs(words)
+        if options["pref"] == "5":
+            device.program = None
+            return
         if "handle" in options:
             del device.filters[options["handle"]]
             return

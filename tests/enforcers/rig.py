@@ -1,7 +1,7 @@
 """The agent's enforcement over a kernel in memory and a state directory on disk."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -10,6 +10,7 @@ from typing import Any
 from enforcers.audit import AuditLog
 from enforcers.device_locks import DeviceLocks
 from enforcers.enforcement import Enforcement
+from enforcers.errors import CommandError
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.joint_post import Post
@@ -17,6 +18,7 @@ from enforcers.ledger import Ledger
 from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.mechanisms.tc_htb.program import LOADER
 from enforcers.qmp import Monitors, SocketMonitors
 from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import Runner
@@ -55,6 +57,18 @@ class Rig:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WithoutLibbpf:
+    """A host on which no BPF program can be loaded."""
+
+    runner: Runner
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        if argv == LOADER:
+            raise CommandError(argv, "there is no libbpf.so.1")
+        return self.runner.run(argv, stdin=stdin)
+
+
 def host_of_root(root: Path) -> HostFs:
     """A host without any file but the one that says that this process may do everything."""
     status = root / "proc/self/status"
@@ -71,6 +85,7 @@ def start_rig(
     boot_id: str = "boot-1",
     dry_run: bool = False,
     interfaces: frozenset[str] = frozenset({"up0"}),
+    by_u32: bool = True,
     host_kinds: frozenset[str] = frozenset({"off"}),
     devices: frozenset[str] = frozenset({"8:0"}),
     more: Mechanisms = (),
@@ -81,10 +96,12 @@ def start_rig(
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory.
 
+    `by_u32` is a host without libbpf: classes are then numbered in the order of the policy.
     The host's own traffic is one class, which an empty `host_kinds` divides as by default.
     """
     files = host_fs or host_of_root(directory / "host")
     ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
+    runner = WithoutLibbpf(runner) if by_u32 else runner
     host = HostAccess(
         runner=runner, host_fs=files, monitors=monitors or SocketMonitors(), post=post
     )

@@ -145,10 +145,13 @@ def test_policy_changes_and_drift_are_reported_as_they_happen(
 ) -> None:
     host.publish(vnic(1, 75e6, limit=90e6), vnic(2))
     host.start()
-    host.report(is_enforcing(1))
+    shown = host.report(is_enforcing(1)).allocations[0].read_back
+    assert shown is not None
+    assert shown.native is not None
+    classid = shown.native.split()[1]
 
     quiet_network.runner.run(
-        ["tc", "class", "change", "dev", "up0", "classid", "51ce:10", "htb", "rate", "1mbit"]
+        ["tc", "class", "change", "dev", "up0", "classid", classid, "htb", "rate", "1mbit"]
     )
     drifted = host.report(lambda r: r.allocations[0].outcome is Outcome.DRIFTED)
     host.publish(vnic(1, 75e6, limit=80e6), vnic(2), revision=2)

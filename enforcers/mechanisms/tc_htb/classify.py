@@ -5,6 +5,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from enforcers.contract import HOST_TRAFFIC, Selector
+from enforcers.mechanisms.tc_htb.signs import Sign, source_value
 from enforcers.mechanisms.tc_htb.tc_text import Filter
 
 
@@ -16,9 +17,13 @@ class Kind(StrEnum):
 
     VNIC = "vnic"
     SOURCE_ADDRESS = "source_address"
+    CGROUP = "cgroup"
+    MARK = "mark"
     HOST_TRAFFIC = HOST_TRAFFIC
 
 
+BY_U32 = (Kind.VNIC, Kind.SOURCE_ADDRESS, Kind.HOST_TRAFFIC)
+"""What filters without a program of one's own can tell."""
 VNIC_PREF = 10
 IPV4_PREF = 100
 IPV6_PREF = 200
@@ -45,6 +50,14 @@ class Match:
     def told(self) -> Told:
         """All that tells its packets."""
         return ("u32", self.protocol, self.pref, self.indev, self.shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """How the packets of a workload are told; `thing` is what of the kernel they come from."""
+
+    told: Match | Sign
+    thing: str | None
 
 
 def told_by(item: Filter) -> Told:
@@ -76,11 +89,9 @@ def _vnic(interface: str) -> Match:
 
 def _source_address(value: str) -> Match | str:
     try:
-        network = ip_network(value)
+        network = ip_network(source_value(value))
     except ValueError as error:
-        return f"source address {value!r}: {error}"
-    if network.prefixlen == 0:
-        return f"source address {value!r} matches every packet"
+        return str(error)
     if isinstance(network, IPv4Network):
         return _ipv4_source(network)
     return _ipv6_source(network)

@@ -1,9 +1,11 @@
 """The changes that turn the observed tree into the wanted one. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from enforcers.change import Change, Command, Effect
 from enforcers.contract import ControlKind
+from enforcers.mechanisms.tc_htb import signs
 from enforcers.mechanisms.tc_htb.classify import Match, told_by
 from enforcers.mechanisms.tc_htb.observed import (
     DEFAULT_CLASS,
@@ -12,6 +14,7 @@ from enforcers.mechanisms.tc_htb.observed import (
     ROOT_CLASS,
     HtbObserved,
 )
+from enforcers.mechanisms.tc_htb.program import LOADER, LOADER_NAME
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import ROOT_PARENT, Filter, HtbClass
 from enforcers.mechanisms.tc_htb.tree import HostPart, Leaf, Tree
@@ -33,6 +36,7 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
         changes.append(_add_root(observed.device, observed))
     changes += _class_changes(observed, ROOT_CLASS, HANDLE, tree.root, None)
     changes += _host_changes(tree.host, observed)
+    changes += _program_changes(tree, observed)
     present = {(told_by(item), item.flowid) for item in observed.filters}
     for owner, leaf in tree.leaves():
         changes += _leaf_changes(leaf, observed, owner)
@@ -42,6 +46,12 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
             if (match.told, leaf.classid) not in present
         ]
     return changes + _removals(tree, observed)
+
+
+def table_in_force(observed: HtbObserved) -> str | None:
+    """The name of the BPF filter that is in its place, None if there is none."""
+    found = [item for item in observed.filters if _is_program(item)]
+    return found[0].matches[0] if found else None
 
 
 def remove_root(device: str, observed: HtbObserved) -> Change:
@@ -159,6 +169,45 @@ def _queue_changes(leaf: Leaf, observed: HtbObserved, allocation: str | None) ->
     ]
 
 
+def _program_changes(tree: Tree, observed: HtbObserved) -> Iterator[Change]:
+    """The BPF filter, exchanged at once where it looks up something else.
+
+    It goes first where there is a tree: then no packet is ever led into a class that is removed.
+    """
+    table = tree.table
+    if table is None or table_in_force(observed) == table.name:
+        return
+    former = {} if observed.table is None else observed.table.classes
+    owners = [
+        owner
+        for owner, leaf in tree.leaves()
+        for sign in leaf.signs
+        if owner is not None and former.get(sign) != leaf.classid
+    ]
+    yield Change(
+        target=f"{observed.device} classifier",
+        before=table_in_force(observed),
+        after=table.name,
+        write=Command(
+            argv=(
+                *(LOADER_NAME, "replace", "dev", str(observed.links[observed.device].index)),
+                *("parent", HANDLE, "pref", str(signs.PREF), "name", table.name),
+                *table.words,
+            ),
+            batch=LOADER,
+        ),
+        effect=Effect.SHRINK if observed.is_ours else Effect.GROW,
+        depth=_LEAF_DEPTH + 1,
+        allocation=None,
+        also_of=frozenset(owners),
+    )
+
+
+def _is_program(item: Filter) -> bool:
+    place = (item.kind, item.protocol, item.pref, item.handle)
+    return place == (signs.KIND, signs.PROTOCOL, signs.PREF, signs.HANDLE_OF_FILTER)
+
+
 def _filter_change(device: str, match: Match, classid: str, allocation: str | None) -> Change:
     return Change(
         target=f"{device} filter to {classid}",
@@ -186,10 +235,13 @@ def _removals(tree: Tree, observed: HtbObserved) -> list[Change]:
     matches = [(one, leaf.classid) for _, leaf in tree.leaves() for one in leaf.matches]
     wanted = {(match.told, classid) for match, classid in matches}
     places = {(match.protocol, match.pref) for match, _ in matches}
+    if tree.table is not None:
+        places.add((signs.PROTOCOL, signs.PREF))
     changes = []
     seen: set[tuple[str, ...]] = set()
     for item in observed.filters:
-        if (told_by(item), item.flowid) in wanted:
+        is_exchanged = tree.table is not None and _is_program(item)
+        if is_exchanged or (told_by(item), item.flowid) in wanted:
             continue
         words = _filter_del(device, item, places)
         if words not in seen:

@@ -15,6 +15,7 @@ from enforcers.mechanisms.tc_htb.host_kinds import (
     Ports,
     Transport,
 )
+from enforcers.mechanisms.tc_htb.signs import Owner, Sign, Sort
 
 # After the filters of workloads, whose packets are nobody else's.
 FIRST_PREF = 1000
@@ -32,11 +33,16 @@ Word = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficKind:
-    """One kind of the host's own traffic, as the tree needs it."""
+    """One kind of the host's own traffic, as the tree needs it.
+
+    `signs` are what a BPF program tells it by, but for the control groups, which come and go.
+    """
 
     kind: HostKind
     shares: int
     matches: tuple[Match, ...]
+    signs: tuple[Sign, ...] = ()
+    cgroups: tuple[str, ...] = ()
 
 
 def traffic_kinds(configs: Iterable[KindConfig]) -> tuple[TrafficKind, ...]:
@@ -48,6 +54,10 @@ def traffic_kinds(configs: Iterable[KindConfig]) -> tuple[TrafficKind, ...]:
             matches=tuple(
                 dict.fromkeys(match for rule in config.headers for match in header_matches(rule))
             ),
+            signs=tuple(
+                Sign(owner=Owner.HOST, sort=Sort.MARK, value=mark) for mark in config.marks
+            ),
+            cgroups=config.cgroups,
         )
         for config in configs
     )

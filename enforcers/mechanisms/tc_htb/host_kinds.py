@@ -10,6 +10,8 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import combinations, product
 
+from enforcers.mechanisms.tc_htb.signs import MOST_MASKS, mark_value, mask_of
+
 LARGEST_SHARES = 10_000
 NORMAL_SHARES = 100
 OFF = "off"
@@ -83,11 +85,21 @@ class HeaderRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindConfig:
-    """One kind: its shares, of which 100 are those that the policy gives the host."""
+    """One kind: its shares, of which 100 are those that the policy gives the host.
+
+    It is told by headers, or by firewall marks or control groups.
+    """
 
     kind: HostKind
     shares: int
     headers: tuple[HeaderRule, ...]
+    marks: tuple[str, ...] = ()
+    cgroups: tuple[str, ...] = ()
+
+    @property
+    def needs_program(self) -> bool:
+        """Whether only the BPF program can tell it."""
+        return bool(self.marks or self.cgroups)
 
 
 # Ports by IANA and by the documentation of corosync, libvirt, Proxmox VE, Ceph and DRBD.
@@ -135,20 +147,26 @@ def _read(text: str) -> KindConfig:
         raise ValueError(f"{text!r}: {name} is what no other kind claims; it has only shares=")
     if name != HostKind.OTHER and not values:
         raise ValueError(f"{text!r}: nothing says how its packets are told")
-    headers = _headers(text, values) if values else ()
-    return KindConfig(kind=HostKind(name), shares=shares, headers=headers)
+    marks = tuple(_mark(text, word) for word in _listed(values, "mark"))
+    cgroups = tuple(_cgroup(text, word) for word in _listed(values, "cgroup"))
+    if (marks or cgroups) and len(values) > 1:
+        raise ValueError(f"{text!r}: mark= and cgroup= each stand alone, beside shares= only")
+    headers = _headers(text, values) if values and not (marks or cgroups) else ()
+    return KindConfig(
+        kind=HostKind(name), shares=shares, headers=headers, marks=marks, cgroups=cgroups
+    )
 
 
 def _values(text: str, words: Iterable[str]) -> dict[str, str]:
-    known = {"shares", "to", "dscp", *Transport}
+    known = {"shares", "to", "dscp", "mark", "cgroup", *Transport}
     values: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         is_bare = key == Transport.ICMP
         if key not in known or key in values or bool(value) is is_bare or bool(equals) is is_bare:
             raise ValueError(
-                f"{text!r}: {word!r} must be shares=N, tcp=PORTS, udp=PORTS, icmp, to=ADDRESSES "
-                "or dscp=NUMBERS, each once"
+                f"{text!r}: {word!r} must be shares=N, tcp=PORTS, udp=PORTS, icmp, to=ADDRESSES, "
+                "dscp=NUMBERS, mark=VALUES or cgroup=PATHS, each once"
             )
         values[key] = value
     return values
@@ -189,6 +207,19 @@ def _network(text: str, word: str) -> Network:
     return network
 
 
+def _mark(text: str, word: str) -> str:
+    try:
+        return mark_value(word)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from error
+
+
+def _cgroup(text: str, word: str) -> str:
+    if not word.startswith("/") or word.strip("/") == "" or ".." in word.split("/"):
+        raise ValueError(f"{text!r}: {word!r} must be the path of a control group below the root")
+    return word.rstrip("/")
+
+
 def _ports(text: str, word: str) -> Ports:
     first, dash, last = word.partition("-")
     ports = Ports(
@@ -214,3 +245,10 @@ def _check_apart(kinds: Iterable[KindConfig]) -> None:
                 f"{kind} and {other_kind} claim the same packets: {rule} and {other}; "
                 "name both kinds, each with its own"
             )
+    signs = [(item.kind, sign) for item in kinds for sign in (*item.marks, *item.cgroups)]
+    for (kind, sign), (other_kind, other_sign) in combinations(signs, 2):
+        if sign == other_sign:
+            raise ValueError(f"{kind} and {other_kind} claim the same packets: {sign}")
+    masks = {mask_of(mark) for item in kinds for mark in item.marks}
+    if len(masks) > MOST_MASKS:
+        raise ValueError(f"marks have {MOST_MASKS} masks at most, and these have {len(masks)}")

@@ -21,8 +21,9 @@ from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Counters, Desired, HostAccess, Note, Obstacle, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
-from enforcers.mechanisms.tc_htb.classify import Kind
-from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
+from enforcers.mechanisms.tc_htb.cgroup_places import cgroup_places
+from enforcers.mechanisms.tc_htb.classify import BY_U32, Kind
+from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root, table_in_force
 from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
 from enforcers.mechanisms.tc_htb.header_matches import traffic_kinds
 from enforcers.mechanisms.tc_htb.host_kinds import read_kinds
@@ -34,6 +35,8 @@ from enforcers.mechanisms.tc_htb.observed import (
     find_marked,
     is_our_root,
 )
+from enforcers.mechanisms.tc_htb.program import find_classifier
+from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Classifier, Table
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, HtbClass
 from enforcers.mechanisms.tc_htb.tree import Tree
@@ -106,6 +109,8 @@ class TcHtb:
         self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
         self._looks = Looks(host)
         self._planned: dict[str, _Planned] = {}
+        # By device what its BPF filter looks up and shall look up; the kernel shows the name only.
+        self._tables: dict[str, dict[str, Table]] = {}
 
     def support(self) -> MechanismSupport:
         """A kernel that could once still can; one that could not may only have been busy."""
@@ -126,9 +131,9 @@ class TcHtb:
             mechanism=self.name,
             supported=problem is None,
             reason=problem
-            or f"HTB, {self._queues} and u32 work, tried in a namespace of their own",
+            or f"HTB, {self._queues} and {self._filters} work, tried in a namespace of their own",
             units=(Unit.BITS_PER_S,),
-            selectors=tuple(Kind),
+            selectors=BY_U32 if problem or self._classifier.program is None else tuple(Kind),
             holds=HOLDS,
         )
 
@@ -141,8 +146,34 @@ class TcHtb:
     def _queues(self) -> str:
         return FQ_CODEL if self._has_fq_codel else f"{FIFO} (no {FQ_CODEL})"
 
+    @cached_property
+    def _classifier(self) -> Classifier:
+        """Looked for once: another way to tell packets gives every class another number."""
+        is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
+        return find_classifier(self._runner, is_privileged=is_privileged)
+
+    @property
+    def _filters(self) -> str:
+        return f"u32 (no BPF: {self._classifier.why_not})" if self._lacks_program else "BPF"
+
+    @property
+    def _lacks_program(self) -> bool:
+        return self._classifier.program is None
+
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
-        return self._looks.at(desired.device, entries)
+        observed = self._looks.at(desired.device, entries)
+        tables = self._tables.get(observed.device, {})
+        return replace(
+            observed,
+            cgroups=self._cgroups(desired),
+            table=tables.get(table_in_force(observed) or ""),
+        )
+
+    def _cgroups(self, desired: Desired) -> dict[str, CgroupPlace]:
+        selectors = [item.selector for item in desired.allocations]
+        paths = {one.value for one in selectors if one.kind == Kind.CGROUP}
+        paths |= {path for kind in self._kinds for path in kind.cgroups}
+        return cgroup_places(self._host_fs, paths) if paths else {}
 
     def plan(self, desired: Desired, observed: HtbObserved) -> Plan:
         return self._plan_once(desired, observed).plan
@@ -173,6 +204,8 @@ class TcHtb:
         tree, notes = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return Plan(notes=notes), None
+        known = [table for table in (observed.table, tree.table) if table is not None]
+        self._tables[desired.device] = {table.name: table for table in known}
         plan = Plan(
             changes=tuple(build_changes(tree, observed)),
             wanted={
@@ -227,7 +260,12 @@ class TcHtb:
         self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
     ) -> tuple[Tree | None, dict[str, Note]]:
         return wanted_tree(
-            spec, allocations, observed, kinds=self._kinds, has_fq_codel=self._has_fq_codel
+            spec,
+            allocations,
+            observed,
+            kinds=self._kinds,
+            has_fq_codel=self._has_fq_codel,
+            classifier=self._classifier,
         )
 
     def _obstacle_of(self, device: str) -> Obstacle | None:
@@ -243,11 +281,22 @@ class TcHtb:
             )
         root = observed.root
         if observed.is_kernel_default or (root is not None and is_our_root(root)):
-            return None
+            return self._untold_kinds()
         what = "a discipline" if root is None else f"{root.kind} {root.handle}"
         return Obstacle(
             reason=f"it has {what}, which this agent did not make and could not put back",
             remedy=f"tc qdisc del dev {device} root",
+        )
+
+    def _untold_kinds(self) -> Obstacle | None:
+        untold = [item.kind for item in self._kinds if item.signs or item.cgroups]
+        if not untold or not self._lacks_program:
+            return None
+        return Obstacle(
+            reason=f"{', '.join(untold)}: not told by mark or control group without BPF "
+            f"({self._classifier.why_not})",
+            remedy="mend that, or name them by ports, addresses or DSCP in tc_htb.host_kinds",
+            is_total=False,
         )
 
     def _obstacle(self, device: str, observed: HtbObserved) -> str | None:
@@ -304,15 +353,14 @@ def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:
 
 def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]:
     below = observed.below()
-    for item, classid, numbers, indev in tree.classes():
+    for item, classid, numbers, thing in tree.classes():
         present = observed.classes.get(classid)
         if present is None:
             continue
-        vnic = observed.links.get(indev or "")
         yield (
             item.id,
             _Shown(
-                thing=None if vnic is None else str(vnic.index),
+                thing=thing,
                 setting=tree.setting(_shown_numbers(numbers, present), classid),
                 classid=classid,
                 below=below.get(classid, ()),

@@ -12,6 +12,7 @@ from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import HostAccess
 from enforcers.mechanisms.tc_htb import tc_text
 from enforcers.mechanisms.tc_htb.host_kinds import HostKind
+from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Table
 from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, Filter, HtbClass, Qdisc
 from enforcers.runner import Runner
@@ -58,9 +59,10 @@ class Link:
 class HtbObserved:
     """One interface with its queueing disciplines; classes and filters only of our own tree.
 
-    `noted_as` is the name in the ledger, if the interface has another one by now. `leaves` are
-    the queues by the class that they are below. What classes count makes no difference between
-    two looks.
+    `noted_as` is the name in the ledger, if the interface has another one by now. `cgroups` are
+    those that are asked for and there, by path. `table` is what the BPF filter looks up, None if
+    there is none, or one that nobody here knows. `leaves` are the queues by the class that they
+    are below. What classes count makes no difference between two looks.
     """
 
     device: str
@@ -70,6 +72,8 @@ class HtbObserved:
     filters: tuple[Filter, ...]
     entries: tuple[LedgerEntry, ...]
     noted_as: str | None = None
+    cgroups: Mapping[str, CgroupPlace] = field(default_factory=dict)
+    table: Table | None = None
     leaves: Mapping[str, Qdisc] = field(default_factory=dict, compare=False)
     counters: Mapping[str, ClassCounters] = field(default_factory=dict, compare=False)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from enforcers.contract import Allocation, ResourceSpec
 from enforcers.mechanisms.tc_htb import sizing
-from enforcers.mechanisms.tc_htb.classify import Match
+from enforcers.mechanisms.tc_htb.classify import Claim, Match
 from enforcers.mechanisms.tc_htb.fit import guarantee, host_rate_of
 from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
 from enforcers.mechanisms.tc_htb.host_kinds import NORMAL_SHARES, HostKind
@@ -23,6 +23,7 @@ from enforcers.mechanisms.tc_htb.observed import (
     KIND_CLASSES,
     ROOT_CLASS,
 )
+from enforcers.mechanisms.tc_htb.signs import Sign
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Packets
 from enforcers.mechanisms.tc_htb.tree import Branch, HostPart, Leaf, Tree
 
@@ -33,7 +34,7 @@ class Placed:
 
     allocation: Allocation
     classid: str
-    match: Match
+    claim: Claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +109,10 @@ def sized_tree(
             parent=ROOT_CLASS,
             numbers=numbers,
             queue=_queue(turns, numbers, has_fq_codel=has_fq_codel),
-            matches=(item.match,),
+            matches=(item.claim.told,) if isinstance(item.claim.told, Match) else (),
+            signs=(item.claim.told,) if isinstance(item.claim.told, Sign) else (),
         )
-        return Branch(allocation=item.allocation, leaf=leaf)
+        return Branch(allocation=item.allocation, leaf=leaf, thing=item.claim.thing)
 
     return Tree(
         root=_root_numbers(turns),
@@ -162,15 +164,24 @@ def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
     limit = None if host.allocation is None else host.allocation.limit
     whole = _numbers(turns, host.rate, limit=limit, quantum_bytes=turns.host_bytes)
 
-    def leaf(classid: str, parent: str, numbers: ClassNumbers, matches: tuple[Match, ...]) -> Leaf:
+    def leaf(
+        classid: str, parent: str, numbers: ClassNumbers, kind: TrafficKind | None = None
+    ) -> Leaf:
         if has_fq_codel:
             queue = _queue(turns, numbers, has_fq_codel=True)
         else:
             queue = _fifo_of_host(turns, whole, numbers.quantum_bytes if host.kinds else 0)
-        return Leaf(classid=classid, parent=parent, numbers=numbers, queue=queue, matches=matches)
+        return Leaf(
+            classid=classid,
+            parent=parent,
+            numbers=numbers,
+            queue=queue,
+            matches=() if kind is None else kind.matches,
+            signs=() if kind is None else kind.signs,
+        )
 
     if not host.kinds:
-        leaves = [leaf(DEFAULT_CLASS, ROOT_CLASS, whole, ())]
+        leaves = [leaf(DEFAULT_CLASS, ROOT_CLASS, whole)]
         return HostPart(allocation=host.allocation, inner=None, leaves=tuple(leaves))
     rates = sizing.divided(host.rate, {item.kind: item.shares for item in host.kinds})
     leaves = [
@@ -180,7 +191,7 @@ def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
             _numbers(
                 turns, rates[item.kind], limit=limit, quantum_bytes=turns.kind_quanta[item.kind]
             ),
-            item.matches,
+            item,
         )
         for item in host.kinds
     ]

@@ -61,7 +61,10 @@ class ClassCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A filter below the root; `handle` is None if only its preference identifies it."""
+    """A filter below the root; `handle` is None if only its preference identifies it.
+
+    Of a BPF filter the name is its match.
+    """
 
     kind: str
     protocol: str
@@ -159,6 +162,8 @@ def _parse_filter(block: str) -> Filter | None:
     words = lines[0].split()
     kind = words[words.index("pref") + 2]
     protocol, pref = _after(words, "protocol"), int(_after(words, "pref"))
+    if kind == "bpf":
+        return _parse_bpf(words, protocol, pref)
     if kind != "u32":
         return Filter(kind=kind, protocol=protocol, pref=pref, handle=None)
     flowid = next(
@@ -175,6 +180,20 @@ def _parse_filter(block: str) -> Filter | None:
         flowid=flowid,
         indev=next((line[2] for line in details if line[:2] == ["input", "dev"]), None),
         matches=tuple(" ".join(line[1:]) for line in details if line[:1] == ["match"]),
+    )
+
+
+def _parse_bpf(words: list[str], protocol: str, pref: int) -> Filter | None:
+    """tc prints a line for the preference, and one for each program with its handle and name."""
+    if "handle" not in words:
+        return None
+    _, name = (_following(words, "handle") + words[words.index("handle") + 2 :])[:2]
+    return Filter(
+        kind="bpf",
+        protocol=protocol,
+        pref=pref,
+        handle=_after(words, "handle"),
+        matches=(name,),
     )
 
 

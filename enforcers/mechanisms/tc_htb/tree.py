@@ -7,6 +7,7 @@ from enforcers.contract import Allocation, Setting
 from enforcers.mechanisms.tc_htb.classify import Match
 from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, HOST_CLASS
+from enforcers.mechanisms.tc_htb.signs import Sign, Table
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 
 
@@ -19,6 +20,7 @@ class Leaf:
     numbers: ClassNumbers
     queue: LeafQueue
     matches: tuple[Match, ...]
+    signs: tuple[Sign, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,33 +53,30 @@ class HostPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """The class of one workload's allocation."""
+    """The class of one workload's allocation; `thing` is what its packets come from."""
 
     allocation: Allocation
     leaf: Leaf
-
-    @property
-    def vnic(self) -> str | None:
-        """The interface that its packets come in by, if they are told by that."""
-        return self.leaf.matches[0].indev
+    thing: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """All classes of one interface."""
+    """All classes of one interface; `program` looks up the signs of the leaves."""
 
     root: ClassNumbers
     host: HostPart
     branches: tuple[Branch, ...]
     base_quantum_bytes: int
     smallest_shares: float
+    program: str = ""
 
     def classes(self) -> Iterator[tuple[Allocation, str, ClassNumbers, str | None]]:
-        """Allocation, class and numbers of each, and the vNIC that it is recognised by."""
+        """Allocation, class and numbers of each, and the thing that its packets come from."""
         if self.host.allocation is not None:
             yield self.host.allocation, self.host.classid, self.host.numbers, None
         for branch in self.branches:
-            yield branch.allocation, branch.leaf.classid, branch.leaf.numbers, branch.vnic
+            yield branch.allocation, branch.leaf.classid, branch.leaf.numbers, branch.thing
 
     def leaves(self) -> Iterator[tuple[str | None, Leaf]]:
         """Every leaf with the allocation that it belongs to."""
@@ -85,6 +84,12 @@ class Tree:
             yield self.host.owner, leaf
         for branch in self.branches:
             yield branch.allocation.id, branch.leaf
+
+    @property
+    def table(self) -> Table | None:
+        """What the BPF program looks up, None if it has nothing to look up."""
+        classes = {sign: leaf.classid for _, leaf in self.leaves() for sign in leaf.signs}
+        return Table(program=self.program, classes=classes) if classes else None
 
     def setting(self, numbers: ClassNumbers, classid: str) -> Setting:
         """What a class with these numbers means in the policy's words."""
