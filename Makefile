@@ -19,6 +19,7 @@ help: ## list the targets
 setup: $(VENV)/.installed-dev ## prepare .venv from the lock file (quick when up to date)
 
 NATIVE := scripts/native $(wildcard ingest/native/Cargo.* ingest/native/src/*)
+NATIVE += scripts/bpf $(wildcard enforcers/mechanisms/*/*.bpf.c)
 
 $(VENV)/.installed-run: requirements.txt pyproject.toml scripts/setup $(NATIVE)
 	@scripts/setup requirements.txt

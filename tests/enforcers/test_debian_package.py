@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from enforcers.mechanisms.cgroup_io.observed import DEBUG_STATS
+from enforcers.mechanisms.tc_htb.program import OBJECT
 from enforcers.version import VERSION
 
 pytestmark = [
@@ -16,6 +17,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb"),
 ]
 
+needs_clang = pytest.mark.skipif(shutil.which("clang-19") is None, reason="needs clang-19")
 CHECKOUT = Path(__file__).parents[2]
 SOURCE = CHECKOUT / "enforcers"
 
@@ -62,6 +64,26 @@ def test_package_has_every_module(unpacked: Path) -> None:
 
     wanted = {path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
     assert {path.relative_to(library) for path in library.rglob("*.py")} == wanted
+
+
+@needs_clang
+def test_package_has_the_program_beside_its_source_and_its_loader(unpacked: Path) -> None:
+    folder = unpacked / "usr/lib/sluice-enforcer/enforcers/mechanisms/tc_htb"
+
+    found = {path.name for path in folder.iterdir()}
+    assert {OBJECT.name, "classify.bpf.c", "load_classifier.py"} <= found
+    assert (folder / OBJECT.name).read_bytes() == OBJECT.read_bytes()
+
+
+@needs_clang
+def test_same_source_gives_the_same_program_without_a_path_of_this_machine(
+    package: Path, tmp_path: Path
+) -> None:
+    output("scripts/bpf", tmp_path)
+
+    again = (tmp_path / OBJECT.name).read_bytes()
+    assert again == OBJECT.read_bytes()
+    assert str(CHECKOUT).encode() not in again
 
 
 def test_same_files_give_the_same_package(package: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import enforcers.contract
+from enforcers.mechanisms.tc_htb.program import OBJECT
 from enforcers.version import VERSION
 
 pytestmark = pytest.mark.slow
@@ -93,6 +94,14 @@ def test_wheel_has_all_modules_and_samples(wheel: Path) -> None:
     samples = {f"enforcers/{path.relative_to(SOURCE)}" for path in SOURCE.rglob("sample.toml")}
     assert wheel.name == f"sluice_enforcer-{VERSION}-py3-none-any.whl"
     assert expected | samples <= names
+
+
+@pytest.mark.skipif(not OBJECT.exists(), reason="scripts/bpf has not built the program")
+def test_wheel_has_the_program_beside_its_loader(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+
+    folder = "enforcers/mechanisms/tc_htb"
+    assert {f"{folder}/{OBJECT.name}", f"{folder}/load_classifier.py"} <= names
 
 
 def test_installed_command_checks_the_host_alone(alone: Path) -> None:
