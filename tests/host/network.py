@@ -151,8 +151,13 @@ class Network:
     """The namespaces by role, and the processes that run in them."""
 
     workloads: int
-    prefix: str = field(default_factory=lambda: f"slt{os.getpid()}")
+    label: str = ""
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @property
+    def prefix(self) -> str:
+        """Of the names of its namespaces, which the label tells from others of this process."""
+        return f"slt{os.getpid()}{self.label}"
 
     @property
     def host(self) -> str:
@@ -262,9 +267,9 @@ class Network:
 
 
 @contextmanager
-def network(workloads: int) -> Iterator[Network]:
+def network(workloads: int, *, label: str = "") -> Iterator[Network]:
     """Build the namespaces, and take everything away at the end."""
-    built = Network(workloads)
+    built = Network(workloads, label)
     try:
         _build(built)
         yield built

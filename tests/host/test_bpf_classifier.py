@@ -1,5 +1,6 @@
 """The BPF program on the real kernel: which class packets find, and what is left afterwards."""
 
+import json
 import os
 import subprocess
 import sys
@@ -50,18 +51,18 @@ import socket, struct, sys
 from ipaddress import ip_address
 device, source, tags, count = sys.argv[1], ip_address(sys.argv[2]), *map(int, sys.argv[3:])
 if source.version == 4:
-    words = struct.pack("!BBHHHBBH", 0x45, 0, 1000, 0, 0, 64, 253, 0)
+    words = struct.pack("!BBHHHBBH", 0x45, 0, 1036, 0, 0, 64, 253, 0)
     ends = source.packed + bytes([10, 0, 0, 1])
     total = sum(struct.unpack("!10H", words + ends))
     check = 0xFFFF & ~((total & 0xFFFF) + (total >> 16))
     kind, packet = "0800", words[:10] + check.to_bytes(2, "big") + ends
 else:
-    kind, packet = "86dd", struct.pack("!IHBB", 6 << 28, 900, 59, 64) + source.packed + bytes(16)
+    kind, packet = "86dd", struct.pack("!IHBB", 6 << 28, 996, 59, 64) + source.packed + bytes(16)
 tagged = "0200000000aa0200000000bb" + "81000005" * tags + kind
 sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 sender.bind((device, 0))
 for _ in range(count):
-    sender.send((bytes.fromhex(tagged) + packet).ljust(1050, bytes(1)))
+    sender.send(bytes.fromhex(tagged) + packet.ljust(1036, bytes(1)))
 """
 
 
@@ -71,6 +72,15 @@ def program(htb: None) -> None:
     found = find_classifier(SubprocessRunner(), is_privileged=True)
     if found.program is None:
         pytest.skip(f"no BPF here: {found.why_not}")
+
+
+@pytest.fixture(autouse=True)
+def known_sink(program: None, quiet_network: Network) -> None:
+    """Nobody has to ask for the sink's address, which a busy machine is late to answer."""
+    sink = NamespaceRunner(quiet_network.sink)
+    (link,) = json.loads(sink.run(["ip", "-j", "link", "show", "up1"]))
+    for address in (SINK_ADDRESS, SINK_ADDRESS_V6):
+        host(quiet_network, f"ip neigh replace {address} lladdr {link['address']} dev up0")
 
 
 @pytest.fixture
@@ -86,8 +96,8 @@ def told(number: int, kind: str, value: str) -> Allocation:
     return vnic(number, selector=Selector(kind=kind, value=value))
 
 
-def sent(rig: Rig, *, total: int) -> dict[str, int]:
-    """Datagrams that each class has sent, once there are so many; what is smaller is left out."""
+def sent(rig: Rig, *, total: int, least: int = 3) -> dict[str, int]:
+    """Datagrams that each class has sent, once there are so many; neighbours' talk is left out."""
     mechanism = rig.mechanisms[HTB]
     deadline_s = time.monotonic() + 10
     while True:
@@ -96,7 +106,7 @@ def sent(rig: Rig, *, total: int) -> dict[str, int]:
         leaves = [one for one in observed.classes.values() if one.quantum_bytes]
         counts = {one.classid: one.sent_bytes // FRAME_BYTES for one in leaves}
         if sum(counts.values()) >= total or time.monotonic() > deadline_s:
-            return {classid: count for classid, count in counts.items() if count}
+            return {classid: count for classid, count in counts.items() if count >= least}
         time.sleep(0.02)
 
 
@@ -350,7 +360,7 @@ def test_two_hundred_workloads_find_their_own_classes(quiet_network: Network, ri
     quiet_network.runner.run([sys.executable, "-c", ROUTED, *map(str, numbers)])
 
     assert len(set(own)) == len(numbers)
-    found = sent(rig, total=len(own) + COUNT)
+    found = sent(rig, total=len(own) + COUNT, least=1)
     assert {name: found.get(name) for name in own} == dict.fromkeys(own, 1)
     assert set(found) == {*own, OTHER}
 

@@ -10,6 +10,7 @@ from textwrap import shorten
 from bench.fleet.rows import Row
 from bench.testbed.network.agent_cost import AGENT_COST
 from bench.testbed.network.change import CHANGE
+from bench.testbed.network.classify import CLASSIFY
 from bench.testbed.network.kinds import KINDS
 from bench.testbed.network.many import MANY
 from bench.testbed.network.own_pings import LIMITED_PING, RESERVED_PING
@@ -18,7 +19,7 @@ from bench.testbed.network.study import STUDY
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
 
-_PARTS = (STUDY, KINDS, LIMITED_PING, RESERVED_PING, CHANGE, MANY, AGENT_COST)
+_PARTS = (STUDY, KINDS, LIMITED_PING, RESERVED_PING, CHANGE, CLASSIFY, MANY, AGENT_COST)
 LONGEST_REASON = 160
 PARTS = tuple(part.name for part in _PARTS)
 
