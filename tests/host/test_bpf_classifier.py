@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from enforcers.contract import Allocation, Selector
+from enforcers.errors import CommandError
 from enforcers.host_fs import HostFs
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from enforcers.mechanisms.tc_htb.program import find_classifier
@@ -31,6 +32,8 @@ OTHER, BACKUP = "51ce:2", "51ce:b"
 COUNT = 20
 # Datagrams of 1000 bytes take 1042 by IPv4 and 1062 by IPv6.
 FRAME_BYTES = 1040
+UPLINK_ADDRESS = "10.77.255.1"
+ELSEWHERE = "02:00:00:00:00:99"
 
 # Datagrams of 1000 bytes from a process with a firewall mark, in a control group or in none.
 MARKED = """
@@ -274,6 +277,48 @@ def test_processes_are_told_by_the_nearest_control_group_and_kinds_after_workloa
 
     wanted = {web: 4 * COUNT, BACKUP: 2 * COUNT, marked: 2 * COUNT, OTHER: 2 * COUNT}
     assert sent(rig, total=sum(wanted.values())) == wanted
+
+
+@pytest.mark.parametrize("is_bridged", [False, True], ids=["routed", "bridged"])
+def test_what_comes_from_another_namespace_has_no_control_group_any_more(
+    quiet_network: Network, tmp_path: Path, groups: HostFs, is_bridged: bool
+) -> None:
+    if is_bridged:
+        host(quiet_network, "ip link add br0 type bridge")
+        for device in ("up0", "p1"):
+            host(quiet_network, f"ip link set {device} master br0")
+        host(quiet_network, "ip link set br0 up")
+        inside = NamespaceRunner(quiet_network.workload(1))
+        for address in (SINK_ADDRESS, SINK_ADDRESS_V6):
+            inside.run(["ip", "route", "replace", address, "dev", "e0"])
+            inside.run(f"ip neigh replace {address} lladdr {ELSEWHERE} dev e0".split())
+    own = f"/slt{os.getpid()}/web"
+    rig = start(tmp_path, quiet_network, host_fs=groups)
+    enforce(rig, told(1, "cgroup", own))
+
+    place = f"{groups.path('/groups')}{own}"
+    mark(NamespaceRunner(quiet_network.workload(1)), 0, group=place)
+
+    assert sent(rig, total=COUNT) == {OTHER: COUNT}
+
+
+def test_mark_outlives_a_tunnel_that_the_host_makes(quiet_network: Network, rig: Rig) -> None:
+    ends = f"local {UPLINK_ADDRESS} remote {SINK_ADDRESS}"
+    try:
+        host(quiet_network, f"ip link add tun9 type vxlan id 5 dstport 4789 {ends}")
+    except CommandError as error:
+        pytest.skip(f"this kernel has no VXLAN: {error.answer}")
+    host(quiet_network, "ip addr add 10.99.0.1/24 dev tun9")
+    host(quiet_network, "ip link set tun9 up")
+    host(quiet_network, f"ip neigh replace 10.99.0.2 lladdr {ELSEWHERE} dev tun9")
+    (own,) = enforce(rig, told(1, "mark", "7"))
+
+    mark(quiet_network.runner, 7, address="10.99.0.2")
+
+    # The headers of the tunnel count as well.
+    found = sent(rig, total=COUNT)
+    assert set(found) == {own}
+    assert COUNT <= found[own] <= COUNT + 1
 
 
 def test_everything_comes_back_beside_filters_of_somebody_else(

@@ -10,8 +10,8 @@
  *   by, source address; then the host's own traffic by mark and control group.
  *
  * It does not change, drop or count packets. A control group is known only
- * where the packet still has its socket, which the host's IP forwarding takes
- * from it.
+ * where the packet still has its socket, which it loses on its way from another
+ * network namespace.
  *
  * The agent fills the maps, freezes them and puts the program in; another
  * policy is another program in the same place, which the kernel exchanges at

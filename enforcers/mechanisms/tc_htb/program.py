@@ -18,6 +18,7 @@ _DIGITS = 16
 _REMEDIES = {
     "there is no libbpf": "install libbpf1",
     "not permitted": "it takes CAP_BPF and CAP_NET_ADMIN",
+    "was not frozen": "it takes Linux 5.2 or later",
 }
 
 
