@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from enforcers.reader.device_facts import Facts
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.line import head, integers, whole
+from enforcers.reader.mount_kinds import MOUNTINFO, NETWORK_KINDS
 
-MOUNTINFO = "/proc/self/mountinfo"
 MOUNTSTATS = "/proc/self/mountstats"
-NETWORK_KINDS = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "fuse.glusterfs", "9p", "lustre"}
-)
 _NFS_KINDS = frozenset({"nfs", "nfs4"})
 _OPERATIONS = ("READ", "WRITE")
 _OP_FIELDS = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from enforcers.host_fs import HostFs
-from enforcers.reader.mounts import MOUNTINFO, NETWORK_KINDS
+from enforcers.reader.mount_kinds import MOUNTINFO, NETWORK_KINDS
 
 # Those that set SB_I_CGROUPWB: a page that is written back counts for who made it dirty.
 _WITH_WRITEBACK = frozenset({"ext2", "ext3", "ext4", "btrfs", "xfs", "f2fs"})
