@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from enforcers.errors import CommandError
 from tests.enforcers.fake_cgroups import FakeCgroups
 from tests.enforcers.fake_tc import FakeTc, Killed
 
@@ -52,21 +53,43 @@ class Steps:
             raise OSError(NO_SPACE, "No space left on device")
 
 
+class Refusals:
+    """The kernel refuses the n-th of its changes with an error, and no other."""
+
+    def __init__(self, number: int, at: int) -> None:
+        self.count = 0
+        self._number = number
+        self._at = at
+
+    @property
+    def was_reached(self) -> bool:
+        return self.count >= self._at
+
+    def step(self, *, is_on_disk: bool) -> None:
+        """Call before the step."""
+        self.count += not is_on_disk
+        if not is_on_disk and self.count == self._at:
+            raise OSError(self._number, os.strerror(self._number))
+
+
 class FaultyTc(FakeTc):
     """A kernel's traffic control whose changes are steps."""
 
-    steps: Steps | None = None
+    steps: Steps | Refusals | None = None
 
     def run_one(self, argv: Sequence[str], stdin: str = "") -> str:
         if self.steps is not None and {"add", "change", "del", "replace"} & set(argv):
-            self.steps.step(is_on_disk=False)
+            try:
+                self.steps.step(is_on_disk=False)
+            except OSError as error:
+                raise CommandError(argv, f"RTNETLINK answers: {error.strerror}") from error
         return super().run_one(argv, stdin)
 
 
 class FaultyCgroups(FakeCgroups):
     """A cgroup tree whose changes are steps."""
 
-    steps: Steps | None = None
+    steps: Steps | Refusals | None = None
 
     def write(self, host_path: str, text: str) -> None:
         if self.steps is not None:

@@ -1,10 +1,13 @@
 """Whatever fails, and wherever the agent is killed: the state is the old or the new one, the
 kernel can be put back, and the next agent goes on."""
 
+import itertools
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from errno import EBUSY, EINVAL, ENODEV, ENOSPC, errorcode
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,14 @@ from enforcers.ledger import Ledger
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.recovery import recover
 from tests.enforcers.fake_tc import Killed
-from tests.enforcers.faults import Fault, FaultyCgroups, FaultyTc, Steps, faulty_disk
+from tests.enforcers.faults import (
+    Fault,
+    FaultyCgroups,
+    FaultyTc,
+    Refusals,
+    Steps,
+    faulty_disk,
+)
 from tests.enforcers.policies import KEY, NOON, document, group, vnic
 from tests.enforcers.rig import Rig, start_rig
 
@@ -87,7 +97,7 @@ class Host:
         limits = [self.cgroups.text(name, "io.max") for name in (A, B)]
         return (self.tc.text("up0"), *limits)
 
-    def set_steps(self, steps: Steps | None) -> None:
+    def set_steps(self, steps: Steps | Refusals | None) -> None:
         self.tc.steps = self.cgroups.steps = steps
 
     def _rig(self) -> Rig:
@@ -165,6 +175,47 @@ def test_next_agent_goes_on_wherever_the_last_one_ended(
         assert limits == enforced
         assert "rate 10Mbit" in tree
         assert host.kernel() == found
+
+
+def by_device(host: Host) -> dict[str, object]:
+    """What the kernel has on each device, without the numbers that it gives filters."""
+    tree, *limits = host.kernel()
+    return {"up0": re.sub(r"fh \S+|order \d+", "", tree), "8:0": limits}
+
+
+@pytest.mark.parametrize("first", [None, OLD], ids=["the first policy", "a further one"])
+@pytest.mark.parametrize("number", [EBUSY, EINVAL, ENOSPC, ENODEV], ids=errorcode.get)
+def test_device_is_as_before_and_the_other_as_wanted_whichever_change_the_kernel_refuses(
+    tmp_path: Path, number: int, first: HeldPolicy | None
+) -> None:
+    def host_before(name: str) -> Host:
+        host = new_host(tmp_path / name)
+        assert first is None or host.enforce(first)
+        return host
+
+    whole = host_before("whole")
+    assert whole.enforce(NEW)
+    wanted = by_device(whole)
+    refused: set[str] = set()
+    for at in itertools.count(1):
+        host = host_before(f"{at}")
+        before = by_device(host)
+        refusals = Refusals(number, at)
+        host.set_steps(refusals)
+        is_well = host.enforce(NEW)
+        host.set_steps(None)
+        if not refusals.was_reached:
+            break
+        after = by_device(host)
+        (device,) = [name for name in wanted if after[name] != wanted[name]]
+        refused.add(device)
+
+        assert not is_well
+        assert after[device] == before[device]
+        assert host.enforce(NEW)
+        assert by_device(host) == wanted
+
+    assert refused == {"up0", "8:0"}
 
 
 def test_what_a_killed_agent_had_begun_to_write_is_removed(
