@@ -1,6 +1,5 @@
 """Speaks with the service: fetches the policy document, delivers reports, hears other hosts."""
 
-from dataclasses import replace
 from http import HTTPStatus
 
 from enforcers.config import ServerConfig
@@ -27,8 +26,6 @@ class Client:
     def __init__(self, config: ServerConfig) -> None:
         """Raises ConfigError if the certificate authority file is of no use."""
         self._http = HttpExchange(config)
-        timeout_s = min(config.timeout_s, EXCHANGE_TIMEOUT_S)
-        self._short = HttpExchange(replace(config, timeout_s=timeout_s))
         self._token = config.token
 
     def fetch_document(self) -> bytes:
@@ -41,15 +38,15 @@ class Client:
 
     def exchange(self, told: bytes) -> bytes:
         """What this host does on a datastore for what all of its hosts do. Raises ServerError."""
-        return self._exchange("POST", EXCHANGE_PATH, told, http=self._short)
+        return self._exchange("POST", EXCHANGE_PATH, told, most_s=EXCHANGE_TIMEOUT_S)
 
     def _exchange(
-        self, method: str, path: str, body: bytes | None, *, http: HttpExchange | None = None
+        self, method: str, path: str, body: bytes | None, *, most_s: float | None = None
     ) -> bytes:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": DOCUMENT_MEDIA}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        answer = (http or self._http).ask(method, path, body, headers)
+        answer = self._http.ask(method, path, body, headers, most_s=most_s)
         _check_status(answer)
         return answer.body
 

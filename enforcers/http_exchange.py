@@ -52,15 +52,26 @@ class HttpExchange:
                 raise ConfigError(file, "server.ca_file", file, str(error)) from error
 
     def ask(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        most_s: float | None = None,
     ) -> Answer:
-        """The whole answer, whatever its status. Raises ServerError if there is none."""
+        """The whole answer, whatever its status. Raises ServerError if there is none.
+
+        `most_s` is a time limit below that of the configuration.
+        """
         headers = {**self._own_headers, **headers}
-        connection = self._connection()
+        own_s = self._config.timeout_s
+        timeout_s = own_s if most_s is None else min(own_s, most_s)
+        connection = self._connection(timeout_s)
         place = f"{method} {self._config.url.geturl().rstrip('/')}{path.partition('?')[0]}"
         try:
             connection.connect()
-            with _time_limit(connection.sock, self._config.timeout_s):
+            with _time_limit(connection.sock, timeout_s):
                 prefix = self._config.url.path.rstrip("/")
                 connection.request(method, f"{prefix}{path}", body=body, headers=headers)
                 response = connection.getresponse()
@@ -74,8 +85,8 @@ class HttpExchange:
         _check_whole(response, place)
         return Answer(status=response.status, headers=response.headers, body=answer, place=place)
 
-    def _connection(self) -> http.client.HTTPConnection:
-        url, timeout_s = self._config.url, self._config.timeout_s
+    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        url = self._config.url
         host = url.hostname or ""
         if self._config.socket is not None:
             return _SocketConnection(host, self._config.socket, timeout_s)
