@@ -164,7 +164,7 @@ def test_run_that_is_told_to_end_leaves_nothing_behind(number: signal.Signals) -
         own = f"slt{run.pid}-"
         deadline_s = time.monotonic() + 60
         # So late that senders run in the namespaces.
-        while not _pids(f"{own}vm3") and time.monotonic() < deadline_s:
+        while not _lasting_pids(f"{own}vm3") and time.monotonic() < deadline_s:
             time.sleep(0.1)
         inside = [pid for name in _namespaces(own) for pid in _pids(name)]
 
@@ -189,6 +189,13 @@ def _pids(namespace: str) -> list[int]:
     command = ["ip", "netns", "pids", namespace]
     shown = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(pid) for pid in shown.stdout.split()]
+
+
+def _lasting_pids(namespace: str) -> set[int]:
+    """Without programs that only set something up there."""
+    before = _pids(namespace)
+    time.sleep(0.3)
+    return set(before) & set(_pids(namespace))
 
 
 def _is_running(pid: int) -> bool:
