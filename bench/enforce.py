@@ -37,7 +37,7 @@ from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger
 from enforcers.mechanism import HostAccess
-from enforcers.mechanisms.tc_htb.diff import TC_BATCH
+from enforcers.mechanisms.tc_htb.found import TC_BATCH
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.qmp import SocketMonitors
 from enforcers.registry import build_mechanisms

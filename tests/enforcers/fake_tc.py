@@ -68,20 +68,22 @@ class FakeTc:
         self._next_filter = 0x800
 
     def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
-        if list(argv) == ["tc", "-batch", "-"]:
-            return self._run_batch(argv, stdin)
+        if argv[0] == "tc" and list(argv[-2:]) == ["-batch", "-"]:
+            said = self._run_batch(argv, stdin)
+            return json.dumps([_as_json(line) for line in said]) if "-j" in argv else "".join(said)
         if argv == LOADER:
             return self._load(argv, stdin)
         return self.run_one(argv, stdin)
 
-    def _run_batch(self, argv: Sequence[str], stdin: str) -> str:
+    def _run_batch(self, argv: Sequence[str], stdin: str) -> list[str]:
         """Each line a command, up to the first that fails, as iproute2 does."""
+        said = ""
         for number, line in enumerate(stdin.splitlines(), start=1):
             try:
-                self.run_one(["tc", *line.split()])
+                said += self.run_one(["tc", *line.split()])
             except CommandError as error:
                 raise CommandError(argv, f"{error.answer} Command failed -:{number}") from error
-        return ""
+        return said.splitlines(keepends=True)
 
     def _load(self, argv: Sequence[str], stdin: str) -> str:
         """What load_classifier.py does: a filter of an interface's number, exchanged at once."""
@@ -137,6 +139,9 @@ class FakeTc:
     def _try_out(self, argv: Sequence[str], stdin: str) -> str:
         if "fq_codel" in stdin and not self.has_fq_codel:
             raise CommandError(argv, "Error: Specified qdisc kind is unknown.")
+        if "sh" in argv:
+            name, command = argv[argv.index("sh") + 4], list(argv[argv.index("tc") :])
+            return FakeTc(name).run(command, stdin=stdin)
         return ""
 
     def text(self, name: str) -> str:
@@ -212,8 +217,13 @@ class FakeTc:
         )
 
     def _add_qdisc(self, device: FakeDevice, words: list[str]) -> None:
-        if device.htb is not None or device.foreign is not None:
+        if words[0] == "root" and (device.htb is not None or device.foreign is not None):
             raise ValueError("File exists")
+        if "htb" not in words:
+            # Below the root the kernel shows the newest first.
+            root, *others = [*(device.foreign or []), _qdisc_text(words)]
+            device.foreign = [root, *others[-1:], *others[:-1]]
+            return
         options = _pairs(words)
         device.htb = (options["handle"], options["default"])
 
@@ -226,6 +236,10 @@ class FakeTc:
         device.program = None
 
     def _replace_qdisc(self, device: FakeDevice, words: list[str]) -> None:
+        if words[0] == "root":
+            device.foreign = None
+            self._add_qdisc(device, words)
+            return
         _, classid, kind, *options = words
         if classid not in device.classes:
             raise ValueError("No such file or directory")
@@ -283,6 +297,23 @@ class FakeTc:
             raise ValueError("No such file or directory")
         for handle in gone:
             del device.filters[handle]
+
+
+def _qdisc_text(words: list[str]) -> str:
+    """What tc prints of a discipline that it was told, with options whose values are numbers."""
+    place = "root refcnt 2" if words[0] == "root" else f"parent {words[1]}"
+    _, handle, kind, *options = words[words.index("handle") :]
+    unit = {"pfifo": "p", "fq": "p", "bfifo": "b"}.get(kind, "")
+    if any(not value.isdigit() for value in options[1::2]) or (options and not unit):
+        raise ValueError(f"What is {options[0]!r}?")
+    shown = [
+        f"{name} {value}{unit}" for name, value in zip(options[::2], options[1::2], strict=True)
+    ]
+    return " ".join(["qdisc", kind, handle, place, *shown])
+
+
+def _as_json(line: str) -> dict[str, str]:
+    return {"kind": line.split()[1], "line": line}
 
 
 def _pairs(words: list[str]) -> dict[str, str]:

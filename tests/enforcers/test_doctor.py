@@ -35,8 +35,8 @@ def obstacles(mechanism: str, config: object, tc: FakeTc, host_fs: HostFs) -> di
 
 
 def test_interfaces_are_judged_one_by_one(tmp_path: Path, tc: FakeTc) -> None:
-    tc.devices["p1"].foreign = ["qdisc fq 8003: root refcnt 2 limit 10000p"]
-    tc.run(["tc", "qdisc", "add", "dev", "p2", "root", "handle", "51ce:", "default", "2"])
+    tc.devices["p1"].foreign = ["qdisc htb 8003: root refcnt 2 r2q 10 default 0x30"]
+    tc.run(["tc", "qdisc", "add", "dev", "p2", "root", "handle", "51ce:", "htb", "default", "2"])
     config = HtbConfig(interfaces=frozenset({"up0", "p1", "p2", "gone"}))
 
     found = obstacles("tc_htb", config, tc, HostFs(tmp_path))
@@ -46,7 +46,11 @@ def test_interfaces_are_judged_one_by_one(tmp_path: Path, tc: FakeTc) -> None:
         # A tree of an agent, which restores it.
         "p2": None,
         "p1": (
-            "it has fq 8003:, which this agent did not make and could not put back",
+            (
+                "it has htb 8003:, which this agent did not make and could not put back: "
+                "made again as tc prints it, it is another "
+                "(qdisc htb 8003: root r2q 10 default 0x30)"
+            ),
             "tc qdisc del dev p1 root",
         ),
         "gone": (

@@ -94,17 +94,17 @@ def test_default_discipline_of_a_queueing_device_comes_back(
 
 
 @pytest.mark.parametrize(
-    "foreign",
+    ("foreign", "why"),
     [
-        "qdisc add dev up0 root tbf rate 50mbit burst 5kb latency 50ms",
-        "qdisc add dev up0 root handle 1: htb default 30",
-        "qdisc add dev up0 root handle 51ce: htb default 2",
-        "qdisc add dev up0 root pfifo limit 100",
+        ("qdisc add dev up0 root handle 1: htb default 30", "direct_packets_stat"),
+        ("qdisc add dev up0 root handle 51ce: htb default 2", "direct_packets_stat"),
+        # tc shows 5110 bytes as 5Kb, which is 5120.
+        ("qdisc add dev up0 root bfifo limit 5110", '"limit": 5110'),
     ],
-    ids=["tbf", "htb", "our handle", "pfifo"],
+    ids=["htb", "our handle", "rounded"],
 )
 def test_discipline_of_somebody_else_is_refused_and_untouched(
-    host_rig: Rig, quiet_network: Network, foreign: str
+    host_rig: Rig, quiet_network: Network, foreign: str, why: str
 ) -> None:
     tc(quiet_network, foreign)
     before = quiet_network.settings()
@@ -113,6 +113,8 @@ def test_discipline_of_somebody_else_is_refused_and_untouched(
     host_rig.enforcement.run(None, previous=None, now_s=0.0)
 
     assert result.enforced[0].outcome is Outcome.UNSUPPORTED
+    assert "could not put back" in result.enforced[0].reason
+    assert why in result.enforced[0].reason
     assert quiet_network.settings() == before
 
 

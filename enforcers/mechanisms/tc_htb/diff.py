@@ -7,6 +7,7 @@ from enforcers.change import Change, Command, Effect
 from enforcers.contract import ControlKind
 from enforcers.mechanisms.tc_htb import signs
 from enforcers.mechanisms.tc_htb.classify import Match, told_by
+from enforcers.mechanisms.tc_htb.found import TC_BATCH
 from enforcers.mechanisms.tc_htb.observed import (
     DEFAULT_CLASS,
     HANDLE,
@@ -20,7 +21,6 @@ from enforcers.mechanisms.tc_htb.tc_text import ROOT_PARENT, Filter, HtbClass
 from enforcers.mechanisms.tc_htb.tree import HostPart, Leaf, Tree
 from enforcers.outcomes import ALL_CONTROLS
 
-TC_BATCH = ("tc", "-batch", "-")
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
 BURST_TOLERANCE_RATIO = 0.02
 BURST_TOLERANCE_S = 2e-6
@@ -55,7 +55,10 @@ def table_in_force(observed: HtbObserved) -> str | None:
 
 
 def remove_root(device: str, observed: HtbObserved) -> Change:
-    """Delete the whole tree; the kernel then sets up its own default again."""
+    """Delete the whole tree; the kernel then sets up its own default again.
+
+    What somebody had set there is made after that: its handles may be those of queues here.
+    """
     return Change(
         target=f"{device} root qdisc",
         before=f"htb {HANDLE}",
@@ -69,12 +72,13 @@ def remove_root(device: str, observed: HtbObserved) -> Change:
 
 def _add_root(device: str, observed: HtbObserved) -> Change:
     minor = DEFAULT_CLASS.partition(":")[2]
+    verb = "add" if observed.is_kernel_default else "replace"
     return Change(
         target=f"{device} root qdisc",
         before=observed.found_text,
         after=f"htb {HANDLE} default {minor}",
         write=_tc(
-            *("qdisc", "add", "dev", device, "root"),
+            *("qdisc", verb, "dev", device, "root"),
             *("handle", HANDLE, "htb", "default", minor),
         ),
         effect=Effect.GROW,

@@ -22,7 +22,7 @@ def missing_in_kernel(runner: Runner, *, is_privileged: bool) -> str | None:
 
     The steps are tried for real; the host's own interfaces are not touched.
     """
-    namespace = _namespace(is_privileged=is_privileged)
+    namespace = own_namespace(is_privileged=is_privileged)
     for program in ("tc", "ip"):
         try:
             runner.run([program, "-V"])
@@ -52,7 +52,7 @@ def has_fq_codel(runner: Runner, *, is_privileged: bool) -> bool:
     tried = [step for _, step in _STEPS[:2]] + ["qdisc replace dev lo parent 1:1 fq_codel"]
     try:
         runner.run(
-            [*_namespace(is_privileged=is_privileged), "tc", "-batch", "-"],
+            [*own_namespace(is_privileged=is_privileged), "tc", "-batch", "-"],
             stdin="\n".join(tried) + "\n",
         )
     except CommandError:
@@ -67,7 +67,7 @@ def why_no_bpf_filters(runner: Runner, *, is_privileged: bool) -> str | None:
     tried += ['filter add dev lo parent 1: protocol all pref 5 bpf bytecode "1,6 0 0 0,"']
     try:
         runner.run(
-            [*_namespace(is_privileged=is_privileged), "tc", "-batch", "-"],
+            [*own_namespace(is_privileged=is_privileged), "tc", "-batch", "-"],
             stdin="\n".join(tried) + "\n",
         )
     except CommandError as error:
@@ -77,7 +77,8 @@ def why_no_bpf_filters(runner: Runner, *, is_privileged: bool) -> str | None:
     return None
 
 
-def _namespace(*, is_privileged: bool) -> tuple[str, ...]:
+def own_namespace(*, is_privileged: bool) -> tuple[str, ...]:
+    """What runs the program whose words follow in a network namespace that is gone after it."""
     return ("unshare", "--net") if is_privileged else ("unshare", "--user", "-r", "--net")
 
 

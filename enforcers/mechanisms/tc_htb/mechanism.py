@@ -23,7 +23,7 @@ from enforcers.mechanism import Counters, Desired, HostAccess, Note, Obstacle, P
 from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.cgroup_places import cgroup_places
 from enforcers.mechanisms.tc_htb.classify import BY_U32, Kind
-from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root, table_in_force
+from enforcers.mechanisms.tc_htb.diff import build_changes, table_in_force
 from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
 from enforcers.mechanisms.tc_htb.header_matches import traffic_kinds
 from enforcers.mechanisms.tc_htb.host_kinds import read_kinds
@@ -36,15 +36,22 @@ from enforcers.mechanisms.tc_htb.observed import (
     is_our_root,
 )
 from enforcers.mechanisms.tc_htb.program import find_classifier
+from enforcers.mechanisms.tc_htb.restore import (
+    not_put_back,
+    outdated,
+    restoring,
+    restoring_elsewhere,
+)
 from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Classifier, Table
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, HtbClass
 from enforcers.mechanisms.tc_htb.tree import Tree
+from enforcers.mechanisms.tc_htb.trial import Trials
 from enforcers.mechanisms.tc_htb.wanted import wanted_tree
 from enforcers.retry import Retries
 
 FIRST_TRY_AGAIN_S = 10.0
-# The only state that the mechanism replaces.
+# All that a tree without an entry can be replaced by.
 KERNEL_DEFAULT = "the kernel's default"
 
 HOLDS = Holds(
@@ -108,6 +115,7 @@ class TcHtb:
         self._tried: MechanismSupport | None = None
         self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
         self._looks = Looks(host)
+        self._trials = Trials(host.runner, host.host_fs, host.clock_s)
         self._planned: dict[str, _Planned] = {}
         # By device what its BPF filter looks up and shall look up; the kernel shows the name only.
         self._tables: dict[str, dict[str, Table]] = {}
@@ -163,17 +171,27 @@ class TcHtb:
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
         observed = self._looks.at(desired.device, entries)
         tables = self._tables.get(observed.device, {})
-        return replace(
+        observed = replace(
             observed,
             cgroups=self._cgroups(desired),
             table=tables.get(table_in_force(observed) or ""),
         )
+        if not desired.allocations or desired.device not in self._interfaces:
+            return observed
+        return self._tried_out(observed)
 
     def _cgroups(self, desired: Desired) -> dict[str, CgroupPlace]:
         selectors = [item.selector for item in desired.allocations]
         paths = {one.value for one in selectors if one.kind == Kind.CGROUP}
         paths |= {path for kind in self._kinds for path in kind.cgroups}
         return cgroup_places(self._host_fs, paths) if paths else {}
+
+    def _tried_out(self, observed: HtbObserved) -> HtbObserved:
+        """With the answer whether what somebody set there would come back."""
+        if observed.noted_as is not None or observed.is_ours or observed.is_kernel_default:
+            return observed
+        why_lost = self._trials.why_not(observed.device, observed.qdiscs)
+        return replace(observed, why_lost=why_lost)
 
     def plan(self, desired: Desired, observed: HtbObserved) -> Plan:
         return self._plan_once(desired, observed).plan
@@ -192,15 +210,15 @@ class TcHtb:
 
     def _plan_with_tree(self, desired: Desired, observed: HtbObserved) -> tuple[Plan, Tree | None]:
         if observed.noted_as is not None:
-            return _restoring_elsewhere(desired, observed, observed.noted_as), None
+            return restoring_elsewhere(desired, observed, observed.noted_as), None
         if desired.spec is None or not desired.allocations:
-            return _restoring(observed), None
+            return restoring(observed), None
         problem = self._obstacle(desired.device, observed)
         if problem is not None:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
             # An interface that may not be touched any more is put back.
             notes = {item.id: note for item in desired.allocations}
-            return replace(_restoring(observed), notes=notes), None
+            return replace(restoring(observed), notes=notes), None
         tree, notes = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return Plan(notes=notes), None
@@ -214,10 +232,12 @@ class TcHtb:
             },
             notes=notes,
             found=() if observed.is_ours else (_entry(observed),),
+            restored=outdated(observed),
         )
         return plan, tree
 
     def apply(self, plan: Plan, executor: Executor) -> Execution:
+        executor.release(plan.restored)
         try:
             return executor.run(plan.changes, plan.found)
         finally:
@@ -271,7 +291,7 @@ class TcHtb:
     def _obstacle_of(self, device: str) -> Obstacle | None:
         """As `_obstacle` of a policy, of an interface that may be changed."""
         try:
-            observed = self._looks.at(device, ())
+            observed = self._tried_out(self._looks.at(device, ()))
         except (CommandError, ValueError) as error:
             return Obstacle(reason=str(error), remedy="install iproute2")
         if device not in observed.links:
@@ -280,13 +300,12 @@ class TcHtb:
                 remedy="name one of those that `ip link` shows in tc_htb.interfaces",
             )
         root = observed.root
-        if observed.is_kernel_default or (root is not None and is_our_root(root)):
+        if root is not None and is_our_root(root):
             return self._untold_kinds()
-        what = "a discipline" if root is None else f"{root.kind} {root.handle}"
-        return Obstacle(
-            reason=f"it has {what}, which this agent did not make and could not put back",
-            remedy=f"tc qdisc del dev {device} root",
-        )
+        reason = not_put_back(observed)
+        if reason is None:
+            return self._untold_kinds()
+        return Obstacle(reason=f"it has {reason}", remedy=f"tc qdisc del dev {device} root")
 
     def _untold_kinds(self) -> Obstacle | None:
         untold = [item.kind for item in self._kinds if item.signs or item.cgroups]
@@ -305,30 +324,10 @@ class TcHtb:
             return f"interface {device!r} is not among tc_htb.interfaces (now: {allowed})"
         if device not in observed.links:
             return f"there is no interface {device!r}"
-        if observed.is_ours or observed.is_kernel_default:
+        reason = not_put_back(observed)
+        if reason is None:
             return None
-        root = observed.root
-        what = "a discipline" if root is None else f"{root.kind} {root.handle}"
-        return (
-            f"{device} has {what}, which this agent did not make and could not put back; "
-            f"to let it take over: tc qdisc del dev {device} root"
-        )
-
-
-def _restoring(observed: HtbObserved) -> Plan:
-    if observed.is_ours:
-        return Plan(changes=(remove_root(observed.device, observed),))
-    return Plan(restored=observed.entries)
-
-
-def _restoring_elsewhere(desired: Desired, observed: HtbObserved, noted_as: str) -> Plan:
-    """The interface was renamed: first its tree goes; what has its name now is another one."""
-    note = Note(
-        outcome=Outcome.FAILED,
-        reason=f"interface {noted_as} is called {observed.device} by now; "
-        "what was set on it is taken off first",
-    )
-    return replace(_restoring(observed), notes={item.id: note for item in desired.allocations})
+        return f"{device} has {reason}; to let it take over: tc qdisc del dev {device} root"
 
 
 def _entry(observed: HtbObserved) -> LedgerEntry:

@@ -11,6 +11,7 @@ from enforcers.kernel_news import Group, HasNews
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import HostAccess
 from enforcers.mechanisms.tc_htb import tc_text
+from enforcers.mechanisms.tc_htb.found import set_by_somebody
 from enforcers.mechanisms.tc_htb.host_kinds import HostKind
 from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Table
 from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets
@@ -59,9 +60,10 @@ class Link:
 class HtbObserved:
     """One interface with its queueing disciplines; classes and filters only of our own tree.
 
-    `noted_as` is the name in the ledger, if the interface has another one by now. `cgroups` are
-    those that are asked for and there, by path. `table` is what the BPF filter looks up, None if
-    there is none, or one that nobody here knows. `leaves` are the queues by the class that they
+    `noted_as` is the name in the ledger, if the interface has another one by now. `why_lost` says
+    why what somebody set there could not be put back; None if it could, or nobody did. `cgroups`
+    are those that are asked for and there, by path. `table` is what the BPF filter looks up, None
+    if there is none, or one that nobody here knows. `leaves` are the queues by the class that they
     are below. What classes count makes no difference between two looks.
     """
 
@@ -72,6 +74,7 @@ class HtbObserved:
     filters: tuple[Filter, ...]
     entries: tuple[LedgerEntry, ...]
     noted_as: str | None = None
+    why_lost: str | None = None
     cgroups: Mapping[str, CgroupPlace] = field(default_factory=dict)
     table: Table | None = None
     leaves: Mapping[str, Qdisc] = field(default_factory=dict, compare=False)
@@ -84,12 +87,25 @@ class HtbObserved:
 
     @property
     def is_kernel_default(self) -> bool:
-        """Whether all is as the kernel sets it up by itself: it numbers its own disciplines 0.
+        """Whether all is as the kernel sets it up by itself.
 
-        Only such a state comes back exactly when our root is deleted.
+        Such a state comes back when our root is deleted.
         """
-        egress = [qdisc for qdisc in self.qdiscs if not qdisc.is_ingress]
-        return all(qdisc.handle == "0:" for qdisc in egress)
+        return not set_by_somebody(self.qdiscs)
+
+    @property
+    def found(self) -> str | None:
+        """What was on this very interface before our tree; None if that was never noted."""
+        link = self.links.get(self.device)
+        own = None if link is None else str(link.index)
+        return next(
+            (
+                entry.found
+                for entry in self.entries
+                if entry.identity is None or entry.identity.split()[0] == own
+            ),
+            None,
+        )
 
     @property
     def root(self) -> Qdisc | None:

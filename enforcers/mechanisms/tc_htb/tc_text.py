@@ -30,6 +30,13 @@ class Qdisc:
         """Whether it hangs at the ingress hook, which HTB does not touch."""
         return self.kind in {"ingress", "clsact"}
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words after its place."""
+        words = self.line.split()
+        after = words.index(ROOT_PARENT) + 1 if ROOT_PARENT in words else words.index("parent") + 2
+        return tuple(words[after:])
+
     def option(self, name: str) -> str | None:
         """The word after an option's name."""
         words = self.line.split()

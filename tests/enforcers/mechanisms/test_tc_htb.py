@@ -15,7 +15,7 @@ from enforcers.contract import (
     Selector,
     Unit,
 )
-from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.fake_tc import FakeDevice, FakeTc
 from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 
@@ -338,10 +338,9 @@ def test_allocation_that_cannot_be_had_does_not_keep_the_others(
         ["qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms"],
         ["qdisc htb 1: root refcnt 2 r2q 10 default 0x999"],
         ["qdisc htb 51ce: root refcnt 2 r2q 10 default 0x2"],
-        ["qdisc mq 8001: root", "qdisc pfifo_fast 0: parent 8001:1 bands 3"],
-        ["qdisc noqueue 0: root", "qdisc tbf 8001: parent 1:1"],
+        ["qdisc noqueue 0: root", "qdisc tbf 8001: parent 1:1 rate 1Mbit"],
     ],
-    ids=["tbf", "htb", "our handle without our record", "explicit mq", "explicit leaf"],
+    ids=["tbf", "htb", "our handle without our record", "explicit leaf"],
 )
 def test_discipline_of_somebody_else_is_left_alone(tc: FakeTc, rig: Rig, lines: list[str]) -> None:
     tc.devices["up0"].foreign = lines
@@ -373,6 +372,67 @@ def test_everything_of_the_kernels_own_comes_back(tc: FakeTc, rig: Rig, lines: l
 
     assert tc.text("up0") == before
     assert left.restored == rig.ledger.entries()
+
+
+SOMEBODYS = {
+    "pfifo": ["qdisc pfifo 8001: root refcnt 2 limit 100p"],
+    "mq": [
+        "qdisc mq 1: root refcnt 2",
+        "qdisc fq 8003: parent 1:1 limit 10000p",
+        "qdisc bfifo 8002: parent 1:2 limit 20000b",
+    ],
+}
+
+
+@pytest.mark.parametrize("lines", SOMEBODYS.values(), ids=SOMEBODYS)
+def test_what_somebody_set_comes_back(tc: FakeTc, rig: Rig, lines: list[str]) -> None:
+    tc.devices["up0"].foreign = lines
+    rig.apply(HTB, THREE)
+    between = tc.text("up0")
+
+    left = rig.apply(HTB, nothing("up0"))
+
+    assert "htb 51ce: root" in between
+    assert tc.devices["up0"].foreign == lines
+    assert left.restored == rig.ledger.entries()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_part_of_what_was_found_is_made_complete(tc: FakeTc, rig: Rig, count: int) -> None:
+    tc.devices["up0"].foreign = lines = SOMEBODYS["mq"]
+    rig.apply(HTB, THREE)
+    tc.devices["up0"].htb = None
+    tc.devices["up0"].foreign = lines[:count] or None
+
+    left = rig.apply(HTB, nothing("up0"))
+
+    assert set(tc.devices["up0"].foreign or []) == set(lines)
+    assert left.restored == rig.ledger.entries()
+
+
+def test_interface_that_is_another_one_gets_nothing_of_the_former(tc: FakeTc, rig: Rig) -> None:
+    tc.devices["up0"].foreign = SOMEBODYS["pfifo"]
+    rig.apply(HTB, THREE)
+    tc.devices["up0"] = FakeDevice(index=70)
+
+    plan = rig.plan(HTB, nothing("up0"))
+
+    assert plan.changes == ()
+    assert plan.restored == rig.ledger.entries()
+
+
+def test_refused_discipline_is_not_tried_out_in_each_pass(tc: FakeTc, rig: Rig) -> None:
+    tc.devices["up0"].foreign = ["qdisc tbf 8001: root refcnt 2 rate 1Mbit"]
+    first = rig.plan(HTB, THREE).notes["net-1"].reason
+    tried: list[object] = []
+    tc._try_out = lambda *given: tried.append(given) or ""  # type: ignore[method-assign,func-returns-value]
+
+    second = rig.plan(HTB, THREE).notes["net-1"].reason
+    tc.devices["up0"].foreign = SOMEBODYS["pfifo"]
+    rig.plan(HTB, THREE)
+
+    assert first in second.replace(" (next attempt in 10 s)", "")
+    assert len(tried) == 1
 
 
 def test_found_discipline_is_noted_with_its_text(tc: FakeTc, rig: Rig) -> None:
