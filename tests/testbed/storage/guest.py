@@ -73,12 +73,20 @@ class OrderFailed(Exception):
 class StorageGuest:
     """A running guest that takes orders."""
 
-    def __init__(self, kernel: Kernel, folder: Path, *, root: Root | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        folder: Path,
+        *,
+        root: Root | None = None,
+        clock: Sequence[str] = _VIRTUAL_TIME,
+    ) -> None:
+        """Without a `clock` time is the machine's, as where programs wait for each other."""
         root = root or Root(first=_INIT, python=_python())
         checkout = f"{root.prefix}{CHECKOUT}"
         self._script = f"cd {checkout}\nPYTHONPATH={checkout} exec {root.python} -m {_ORDERS}\n"
         self.kernel = kernel
-        self._boot = _boot(kernel, root)
+        self._boot = _boot(kernel, root, clock)
         self._folder = folder
         self._left = b""
 
@@ -147,12 +155,12 @@ def _python() -> str:
     return os.path.realpath(sys.executable)
 
 
-def _boot(kernel: Kernel, root: Root) -> Boot:
+def _boot(kernel: Kernel, root: Root, clock: Sequence[str]) -> Boot:
     return Boot(
         kernel=kernel_file(kernel.name, "vmlinuz"),
         initramfs=kernel_file(kernel.name, "initramfs"),
         first=root.first,
-        clock=_VIRTUAL_TIME,
+        clock=clock,
         processor=kernel.processor,
         # Each disk is made on its own, with a capacity of its own.
         parameters=f"null_blk.nr_devices=0 {SHARED_PARAMETER} nowatchdog {root.parameters}",
