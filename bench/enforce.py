@@ -2,12 +2,15 @@
 
 Run `python -m bench.enforce` as root. It works in a network namespace of its own, on an uplink and
 vNICs that nobody uses. Time is from the document's arrival to the last look at what the kernel
-has. Beside it stand the same changes by one bare `tc -batch`, and by one tc for each.
+has. How long old and new settings are in force together is from the first to the last class that
+the kernel says it changed. Beside it stand the same changes by one bare `tc -batch`, and by one tc
+for each.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from bench.class_changes import ClassChanges
 from bench.fleet.rows import Row, as_json, at_most
 from enforcers import kernel_news
 from enforcers.audit import AuditLog
@@ -47,6 +51,8 @@ from enforcers.signed_document import DocumentReader
 LINK_BITS_PER_S = 10e9
 FIRST_ASKED_S = 0.3
 CHANGE_ASKED_S = 0.1
+MIXED_ASKED_S = 0.02
+MIXED_CHANGES = 10
 KEY = b"benchmark"
 _INSIDE = "SLUICE_BENCH_NAMESPACE"
 
@@ -155,7 +161,22 @@ def measure(workloads: int, folder: Path) -> list[Row]:
         batches.append(recorder.batch)
         note = f"{recorder.batch.count(chr(10))} changes, {recorder.programs} programs"
         rows.append(at_most(f"{what}, {workloads} workloads", "s", asked_s, took_s, note))
+    rows.append(_mixed(workloads, enforce))
     return [*rows, *_beside(batches[0])]
+
+
+def _mixed(workloads: int, enforce: Callable[[bytes], None]) -> Row:
+    """The longest of several changes, of which each moves every limit up or down."""
+    took_s: list[float] = []
+    for number in range(MIXED_CHANGES):
+        data = policy(workloads, limit_bits_per_s=(2e9, 1e9)[number % 2], revision=10 + number)
+        with ClassChanges() as changes:
+            enforce(data)
+        assert changes.count == workloads, changes.count
+        took_s.append(changes.took_s)
+    note = f"median {statistics.median(took_s) * 1e3:.1f} ms of {MIXED_CHANGES} changes"
+    what = f"old and new together, change of every limit, {workloads} workloads, longest"
+    return at_most(what, "s", MIXED_ASKED_S, max(took_s), note)
 
 
 def _beside(batch: str) -> list[Row]:

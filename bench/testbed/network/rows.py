@@ -16,10 +16,21 @@ from bench.testbed.network.many import MANY
 from bench.testbed.network.own_pings import LIMITED_PING, RESERVED_PING
 from bench.testbed.network.part import Effort, Part
 from bench.testbed.network.study import STUDY
+from bench.testbed.network.web_pair import WEB_PAIR
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
 
-_PARTS = (STUDY, KINDS, LIMITED_PING, RESERVED_PING, CHANGE, CLASSIFY, MANY, AGENT_COST)
+_PARTS = (
+    STUDY,
+    KINDS,
+    LIMITED_PING,
+    RESERVED_PING,
+    WEB_PAIR,
+    CHANGE,
+    CLASSIFY,
+    MANY,
+    AGENT_COST,
+)
 LONGEST_REASON = 160
 PARTS = tuple(part.name for part in _PARTS)
 
