@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 
 from enforcers.audit import AuditLog
 from enforcers.change import Change, Command, FileWrite, MonitorOrder, in_safe_order
@@ -18,6 +18,9 @@ from enforcers.runner import Runner
 log = logging.getLogger(__name__)
 
 _FAILED_LINE = re.compile(r"Command failed \S*:(\d+)")
+# A busy host must make it within the time limit of a program: the kernel looks at all classes of
+# a tree when one is added, which takes milliseconds where there are thousands.
+LONGEST_BATCH = 750
 # Quotes, backslashes and # have a meaning in a batch.
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/@+=,%-]+")
 
@@ -185,10 +188,9 @@ class Executor:
 def _runs(changes: Sequence[Change]) -> Iterator[list[Change]]:
     """Neighbours that one program makes in one run; a change without a batch is alone."""
     for batch, neighbours in groupby(changes, _batch):
-        if batch is None:
-            yield from ([change] for change in neighbours)
-        else:
-            yield list(neighbours)
+        longest = 1 if batch is None else LONGEST_BATCH
+        while together := list(islice(neighbours, longest)):
+            yield together
 
 
 def _batch(change: Change) -> tuple[str, ...] | None:

@@ -254,8 +254,9 @@ class FakeTc:
 
     def _add_class(self, device: FakeDevice, words: list[str]) -> None:
         options = _pairs(words)
-        parents = {device.htb[0] if device.htb else "", *device.classes}
-        if options["classid"] in device.classes or options["parent"] not in parents:
+        root = device.htb[0] if device.htb else ""
+        has_parent = options["parent"] == root or options["parent"] in device.classes
+        if options["classid"] in device.classes or not has_parent:
             raise ValueError("File exists")
         device.classes[options["classid"]] = FakeClass(parent=options["parent"], options=options)
 

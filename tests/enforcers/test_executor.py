@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from enforcers.audit import LARGEST_FILE_BYTES, AuditLog
 from enforcers.change import Change, Command, Effect, FileWrite, in_safe_order
 from enforcers.errors import CommandError, StateError
-from enforcers.executor import Executor
+from enforcers.executor import LONGEST_BATCH, Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger, LedgerEntry
 from enforcers.qmp import SocketMonitors
@@ -135,6 +135,18 @@ def test_changes_of_one_batch_are_made_by_one_run_in_their_order(tmp_path: Path)
         "set file",
         "set leaf 2",
     ]
+
+
+def test_batch_that_would_outlast_its_time_is_made_in_parts(tmp_path: Path) -> None:
+    runner = RecordedRunner()
+    names = [f"line {number}" for number in range(LONGEST_BATCH + 1)]
+
+    execution = executor(tmp_path, runner).run(tuple(map(in_batch, names)), ())
+
+    lines = [text.splitlines() for text in runner.inputs]
+    assert [len(one) for one in lines] == [LONGEST_BATCH, 1]
+    assert [line for one in lines for line in one] == names
+    assert len(execution.made) == len(names)
 
 
 def test_batch_that_fails_in_the_middle_tells_what_was_made_before(tmp_path: Path) -> None:

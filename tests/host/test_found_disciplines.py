@@ -127,6 +127,40 @@ def test_take_over_that_is_cut_short_is_put_back(
     assert rig.ledger.entries() == ()
 
 
+class Refused(NamespaceRunner):
+    """Puts a line that the kernel refuses in the place of one of the first batch."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        super().__init__(network.host)
+        self._number: int | None = number
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        lines = stdin.splitlines()
+        if "51ce: htb" in stdin and self._number is not None:
+            lines[self._number] = "class add dev up0 parent ffee: classid ffee:1 htb rate 8kbit"
+            self._number = None
+        return super().run(argv, stdin="".join(f"{line}\n" for line in lines))
+
+
+# A root, its class, the host's class and queue, and the workload's class, queue and filter.
+@pytest.mark.parametrize("number", range(7))
+def test_refused_line_leaves_what_was_found(
+    four_queues: Network, tmp_path: Path, number: int
+) -> None:
+    before = set_there(four_queues, QUEUES)
+    rig = start_rig(tmp_path, Refused(four_queues, number))
+    policy = document(vnic(1, 75e6))
+
+    result = rig.enforcement.run(policy, previous=None, now_s=0.0)
+    between = shown(four_queues)
+    again = rig.enforcement.run(policy, previous=None, now_s=1.0, at_once=True)
+
+    assert result.enforced[0].outcome == "failed"
+    assert between == before
+    assert not again.has_failed
+    assert "htb 51ce: root" in shown(four_queues)[0]
+
+
 def test_what_somebody_set_in_the_place_of_the_tree_is_what_comes_back(
     host_rig: Rig, quiet_network: Network
 ) -> None:
