@@ -36,6 +36,8 @@ ASKED = {
     "host ping while all classes are full, p99 beyond 1.15 x unloaded": "<= 2",
     "own ping of a workload limited to 1 Mbit/s, p50": "<= 40",
     "reserved workload's ping beside 12 bulk senders, p50 beside unloaded": "<= 1.15",
+    "NetIOC study, experiment 2: a reserved web server's mean response beside 12 bulk senders, "
+    "beside unloaded": "<= 1.15",
     "change of policy under load, lost of a paced flow below its reservation": "<= 0",
     "change of policy under load, throughput beside that without changes": ">= 0.98",
     "CPU of a packet of a workload, 1 workloads, BPF beside u32": "<= 1.1",
@@ -44,6 +46,7 @@ ASKED = {
     "CPU of a packet of the host itself, 200 workloads, BPF beside u32": "<= 0.8",
     "200 workloads, first policy": "<= 0.3",
     "200 workloads, change of every limit": "<= 0.1",
+    "200 workloads, change of every limit, old and new together": "<= 0.02",
     "agent with 200 workloads, CPU of a core at a poll each 10 s": "< 0.3",
     "agent with 200 workloads, resident memory": "< 30",
 }

@@ -27,6 +27,7 @@ RESERVED_BITS_PER_S = 5e6
 PORT = 8080
 PAGE_BYTES = 2000
 QUERIES = 2
+LONGEST_S = 8
 # The link without an agent: a plain queue of 50 ms for all.
 PLAIN_LINK = f"tbf rate {LINK_MBPS:.0f}mbit burst 64kb latency 50ms"
 _ASKED = Asked(
@@ -75,8 +76,11 @@ _CLIENT = f"""{_FIRST}
 web = socket.create_connection(("10.77.{WEB}.2", {PORT}))
 web.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 times_s = []
+began_s = time.monotonic()
 for _ in range(int(sys.argv[1])):
     asked_s = time.monotonic()
+    if asked_s > began_s + {LONGEST_S}:
+        break
     web.sendall(bytes(64))
     whole(web, {PAGE_BYTES})
     times_s.append(time.monotonic() - asked_s)
