@@ -16,7 +16,7 @@ from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.errors import DecisionRefused
-from advisor.history.policy_state import publishing_gap
+from advisor.history.publishing_gap import publishing_gap
 from advisor.models import Policy, Recommendation, RecommendationState, Resource
 
 if TYPE_CHECKING:

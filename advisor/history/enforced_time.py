@@ -12,14 +12,14 @@ from advisor.core.enforced_time import (
     common_stretches,
     enforced_stretches,
 )
-from advisor.history.policy_state import HELD, REPORT_GRACE
+from advisor.history.policy_reports import IS_READ_BACK, REPORT_GRACE
 from advisor.models import Allocation, ComplianceRecord, Policy
 from advisor.models.workload import allocation_id
 from enforcers.contract import Outcome
 
 
 def enforced_time(policy: Policy) -> tuple[Stretch, ...]:
-    """When all hosts of its workloads had all their allocations in the kernel; in order."""
+    """When the kernels of all hosts of its workloads showed all their allocations; in order."""
     allocations = list(
         Allocation.objects.filter(pk__in=[item["allocation"] for item in policy.allocations])
     )
@@ -33,8 +33,6 @@ def enforced_time(policy: Policy) -> tuple[Stretch, ...]:
 def _reports(policy: Policy, allocations: list[Allocation]) -> dict[int, list[HostReport]]:
     """By host; a report counts as a whole, so one row is read for all its allocations."""
     wanted = Counter(allocation.host_id for allocation in allocations)
-    # A dry run reports what it would do, and applies nothing.
-    applied = Q(applied__isnull=False)
     rows = (
         ComplianceRecord.objects.filter(
             policy=policy, allocation__in=[allocation_id(allocation) for allocation in allocations]
@@ -42,8 +40,8 @@ def _reports(policy: Policy, allocations: list[Allocation]) -> dict[int, list[Ho
         .order_by()
         .values("host_id", "reported_at")
         .annotate(
-            held=Count("pk", filter=applied & Q(outcome__in=HELD)),
-            untouched=Count("pk", filter=applied & Q(outcome=Outcome.UNCHANGED)),
+            held=Count("pk", filter=IS_READ_BACK),
+            untouched=Count("pk", filter=IS_READ_BACK & Q(outcome=Outcome.UNCHANGED)),
         )
     )
     found: dict[int, list[HostReport]] = defaultdict(list)

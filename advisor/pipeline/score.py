@@ -1,4 +1,4 @@
-"""Compare predictions with rates measured while every host applied the policy."""
+"""Compare predictions with rates measured while every host had the policy in force."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def score_recommendation(
 ) -> PredictionScore | NotScored:
     """Compare the predicted rates with the mean of the windows that had as much load.
 
-    A window counts only if every host of its workloads reported the policy as applied. It is safe
-    to run again: the score covers all windows so far, up to a day. Without a score the
-    recommendation keeps the reason.
+    A window counts only if the policy was in force on every host of its workloads: applied, and
+    shown by the kernel. It is safe to run again: the score covers all windows so far, up to a
+    day. Without a score the recommendation keeps the reason.
     """
     policy = recommendation.policies.select_related("resource").order_by("version").first()
     if policy is None:
@@ -81,7 +81,7 @@ def _never_applied(policy: Policy, now: datetime) -> str:
     if Policy.objects.filter(resource=policy.resource, version__gt=policy.version).exists():
         return f"no reports prove that every host applied version {policy.version}"
     state = policy_state(policy, now=now)
-    if state.is_applied:
+    if state.is_in_force:
         return "its policy was not applied for five minutes yet"
     return f"its policy is {state.text}"
 

@@ -13,7 +13,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
-from advisor.history.policy_state import REPORT_GRACE
+from advisor.history.policy_reports import REPORT_GRACE
 from advisor.history.shared_names import is_shared, shared_sentence
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from advisor.decisions.documents import current_document
@@ -12,7 +13,9 @@ from enforcers.contract import (
     ControlOutcome,
     ControlOutcomes,
     EnforcementState,
+    Measurement,
     Outcome,
+    PolicyDocument,
     Setting,
 )
 from ingest.models import Host
@@ -29,9 +32,16 @@ def agent_pass(
     outcome: Outcome = Outcome.UNCHANGED,
     reason: str = "as wanted",
     dry_run: bool = False,
-) -> None:
-    """The host pulls its document and reports this outcome for every allocation."""
-    document = current_document(host=host, now=at)
+    held_document: PolicyDocument | None = None,
+    shown: Mapping[str, Setting] | None = None,
+    rates: Mapping[str, float] | None = None,
+) -> PolicyDocument:
+    """The host reports this outcome for every allocation of the document that it holds.
+
+    That is a fresh one unless another is given. By workload the kernel shows something else than
+    what was applied, and rates were measured, all of them with a queue.
+    """
+    document = held_document or current_document(host=host, now=at)
     held = outcome in HELD and not dry_run
     allocations = []
     for item in document.allocations:
@@ -43,8 +53,8 @@ def agent_pass(
                 resource=item.resource,
                 desired=wanted,
                 applied=wanted if held else None,
-                read_back=wanted if held else None,
-                measured=None,
+                read_back=(shown or {}).get(item.workload, wanted) if held else None,
+                measured=_measured((rates or {}).get(item.workload)),
                 outcome=outcome,
                 reason=reason,
                 controls=ControlOutcomes.all_as(ControlOutcome(outcome=outcome, reason=reason)),
@@ -62,6 +72,21 @@ def agent_pass(
         allocations=tuple(allocations),
     )
     accept_report(host=host, report=report, now=at)
+    return document
+
+
+def _measured(rate: float | None) -> Measurement | None:
+    if rate is None:
+        return None
+    return Measurement(
+        rate=rate,
+        window_s=30.0,
+        sample_count=4,
+        backlogged_samples=4,
+        backlog_bytes=0,
+        drops=0,
+        overlimits=0,
+    )
 
 
 def agent_works(host: Host, *, since: datetime, until: datetime) -> None:

@@ -208,7 +208,8 @@ def test_policy_is_told_by_the_last_link_that_holds(
         (1, "replaced"),
     ]
     assert before[0]["gap"] == "the agent of h1 has not reported yet"
-    assert (after[0]["state"], after[0]["gap"]) == ("applied", "")
+    assert (after[0]["state"], after[0]["in_force"]) == ("read back", True)
+    assert set(after[0]["links"]) == {"approved", "published", "applied", "read back"}
 
 
 @pytest.mark.parametrize("option", ["--limit-scope", "--io-count"])

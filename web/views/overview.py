@@ -126,7 +126,7 @@ def _movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, 
 
 
 def _lists(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
-    """What waits for somebody: recommendations, hosts, policies that are not in force."""
+    """What waits for somebody: recommendations, hosts, policies that do not hold."""
     scope = workspace.scope
     hosts = host_healths(scope, now=now)
     proposed = scope.rows(Recommendation).filter(
@@ -139,8 +139,8 @@ def _lists(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> di
         "care": [host for host in hosts if host.needs_care],
         "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "policies": policies,
-        "not_in_force": [
-            (policy, states[policy.pk]) for policy in policies if states[policy.pk].gap
+        "doubtful": [
+            (policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful
         ],
     }
 

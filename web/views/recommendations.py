@@ -21,7 +21,7 @@ from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
 from advisor.errors import DecisionRefused
-from advisor.history.policy_state import policy_state
+from advisor.history.policy_state import PolicyState, policy_state
 from advisor.models import (
     Policy,
     PredictionScore,
@@ -130,12 +130,12 @@ def _page(
         section="recommendations",
         detail=detail,
         row=row,
-        **(_policy(detail) if is_policy else _other_advice(row)),
+        **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
     )
 
 
-def _policy(detail: RecommendationDetail) -> dict[str, Any]:
+def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
     picture = None if detail.is_draft else incident_picture(detail.row.inputs)
     bars = policy_bars(sorted(detail.effects, key=_change, reverse=True))
     return {
@@ -146,7 +146,16 @@ def _policy(detail: RecommendationDetail) -> dict[str, Any]:
         "more_bars": bars[MOST_ROWS:],
         "window": _window(detail),
         **_prediction(detail),
+        "policy_state": _newest_state(detail, now),
     }
+
+
+def _newest_state(detail: RecommendationDetail, now: datetime) -> PolicyState | None:
+    """How far its policy has come; None without one, and for one that was replaced."""
+    policy = detail.in_force
+    if policy is None or policy != detail.policy:
+        return None
+    return policy_state(policy, now=now)
 
 
 def _change(effect: Effect) -> float:

@@ -60,7 +60,6 @@ def _page(
         status=status,
         resource=row,
         policies=policies,
-        policy_state=policy_state(policies[0], now=now) if policies else None,
         earlier=earlier_states(row),
         identity=identity_notes(row),
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
@@ -93,6 +92,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
 
 def _allocations(row: Resource, now: datetime) -> dict[str, Any]:
     policy = policy_in_force(row)
+    state = policy_state(policy, now=now) if policy else None
     incident = row.incidents.filter(ended_at=None).first()
     lines = allocation_lines(row, policy=policy, incident=incident, now=now)
     numbers = [
@@ -104,6 +104,7 @@ def _allocations(row: Resource, now: datetime) -> dict[str, Any]:
     return {
         "allocations": lines,
         "policy": policy,
+        "policy_state": state,
         "scale": rate_scale(row.unit, max(numbers, default=None)),
     }
 

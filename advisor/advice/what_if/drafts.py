@@ -51,9 +51,10 @@ EVEN_SHARES = 1000
 class WhatIfScene:
     """What a what-if starts from: the allocations with what holds now and what a form proposes.
 
-    `now` is what the newest policy grants where hosts apply it, and plain sharing elsewhere.
+    `now` is what the newest policy grants where it is in force, and plain sharing elsewhere.
     `proposed` is what that policy grants, or what the allocations state without one. `policy` is
-    None if no host applies it; `gap` says which link is missing, empty if none is.
+    None if it is in force on no host; `gap` says which link is missing, empty where it is in
+    force and not measured otherwise.
     """
 
     resource: Resource
@@ -90,10 +91,11 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
     return WhatIfScene(
         resource=resource,
         policy=policy if state.allocations else None,
-        gap="" if state.is_applied else f"version {policy.version} of the policy is {state.text}",
+        gap=""
+        if not state.is_doubtful
+        else f"version {policy.version} of the policy is {state.text}",
         allocations=allocations,
-        # An allocation that the policy does not know has its own shares among those it is applied
-        # to.
+        # An allocation that the policy does not know has its own shares among those that have it.
         now=tuple(
             granted
             if allocation.pk in state.allocations

@@ -15,6 +15,8 @@ from advisor.core.duration import duration_text
 from advisor.core.health.checks import checks
 from advisor.core.health.figures import Failure, Figures
 from advisor.history.levels import was_ever_judged
+from advisor.history.policy_state import newest_policies, policy_states
+from advisor.management.policy_sentences import policy_sentences, state_document
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.management.status_exit import MEANING, StatusExit
 from advisor.models import Resource, State
@@ -30,27 +32,35 @@ SHOWN_FAILURES = 10
 
 class Command(ProductCommand):
     help = (
-        "Show the state of every resource, with its latency or load against the threshold, and "
+        "Show the state of every resource, with its latency or load against the threshold, the "
+        "policies that are not in force or do not hold, and "
         f"the health of Sluice itself, which does not change the exit status. {MEANING}"
     )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         now = timezone.now()
-        resources = (
+        resources = list(
             Resource.objects.filter(organisation=organisation)
             .select_related("status")
             .prefetch_related("attachments")
         )
         planned = muted_resources(organisation, now=now)
+        policies = newest_policies(resources)
+        states = policy_states(policies, now=now)
+        by_resource = {policy.resource_id: states[policy.pk] for policy in policies}
         rows = [
-            _row(resource, resource_line(resource, now=now), planned.get(resource.pk))
+            {
+                **_row(resource, resource_line(resource, now=now), planned.get(resource.pk)),
+                **state_document(by_resource.get(resource.pk)),
+            }
             for resource in resources
         ]
         figures = health_figures(organisation=organisation, now=now, with_installation=True)
         if options["as_json"]:
             self.show_json({"resources": rows, "health": _document(figures)})
         else:
-            self.stdout.write(table(rows, COLUMNS) if rows else NO_RESOURCES)
+            said = policy_sentences((policy, states[policy.pk]) for policy in policies)
+            self.stdout.write((table(rows, COLUMNS) if rows else NO_RESOURCES) + said)
             self.stdout.write("\n" + _health_text(figures, now=now))
         code = _exit_code(rows, organisation)
         if code:

@@ -1,19 +1,24 @@
-"""What is said of a policy is the last link that holds: approved, published, applied."""
+"""What is said of a policy is the last link of the chain that holds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.core.compliance import Verdict
 from advisor.decisions.decide import approve, rollback
-from advisor.history.policy_state import Link, PolicyState, policy_state, policy_states
-from advisor.models import Attachment, Enforcer, Policy
-from enforcers.contract import Outcome
+from advisor.history.enforced_time import enforced_time
+from advisor.history.policy_on_host import Link
+from advisor.history.policy_reports import IS_READ_BACK, unlike
+from advisor.history.policy_state import PolicyState, policy_state, policy_states
+from advisor.models import Attachment, ComplianceRecord, Enforcer, Policy, Unit
+from enforcers.contract import Outcome, Setting
 from tests.advisor.agent_passes import agent_pass
-from tests.advisor.scenario import NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 
@@ -40,8 +45,11 @@ def test_policy_that_every_host_applied_is_in_force(cluster: Cluster, outcome: O
 
     found = state(cluster)
 
-    assert (found.link, found.gaps) == (Link.APPLIED, ())
-    assert found.text == "in force: applied on h1"
+    assert (found.link, found.is_in_force, found.is_doubtful) == (Link.READ_BACK, True, False)
+    assert found.text == (
+        "in force: applied and read back on h1, not yet measured to hold: "
+        "0 windows of web-1 on h1 are judged, 3 are needed (no rate was measured)"
+    )
     assert found.allocations == {allocation.pk for allocation in cluster.allocations}
 
 
@@ -62,6 +70,93 @@ def test_policy_that_the_host_cannot_hold_is_published_only(
         == f"published, not applied: web-1 on h1 is {outcome.replace('_', ' ')}: no sch_htb"
     )
     assert found.allocations == set()
+
+
+@pytest.mark.parametrize(
+    ("shown", "difference"),
+    [
+        ({"limit": 50 * MBIT}, "the kernel shows limit 50.0 Mbit/s, applied was no limit"),
+        (
+            {"reservation": None},
+            "the kernel shows no reservation, applied was reservation 75.0 Mbit/s",
+        ),
+        ({"shares": 10.0}, "the kernel shows shares 10, applied was shares 1000"),
+    ],
+    ids=["a limit that nobody asked for", "no reservation", "other shares"],
+)
+def test_policy_is_not_in_force_where_the_kernel_shows_something_else(
+    cluster: Cluster, shown: dict[str, float | None], difference: str
+) -> None:
+    applied = Setting(reservation=75 * MBIT, limit=None, shares=1000.0)
+    agent_pass(cluster.enrolment.host, at=NOW, shown={"web-1": replace(applied, **shown)})
+
+    found = state(cluster)
+
+    assert (found.link, found.is_in_force) == (Link.APPLIED, False)
+    assert found.text == f"applied, not read back everywhere: web-1 on h1: {difference}"
+    assert found.allocations == {allocation.pk for allocation in cluster.allocations[1:]}
+    assert not enforced_time(Policy.objects.get())
+
+
+def test_kernel_may_show_controls_that_nobody_asked_for() -> None:
+    """Under iocost each group has a weight."""
+    plain = {"reservation": None, "limit": 500.0, "shares": None}
+    record = ComplianceRecord(
+        outcome=Outcome.UNCHANGED, applied=plain, read_back={**plain, "shares": 100.0}
+    )
+
+    assert unlike(record, Unit.IOPS) == ""
+
+
+def test_what_is_read_back_is_told_the_same_by_row_and_by_query(cluster: Cluster) -> None:
+    applied = Setting(reservation=75 * MBIT, limit=None, shares=1000.0)
+    others = {"web-1": replace(applied, limit=1.0), "web-2": replace(applied, reservation=1.0)}
+    agent_pass(cluster.enrolment.host, at=NOW, shown=others)
+
+    by_query = ComplianceRecord.objects.filter(IS_READ_BACK).values_list(
+        "workload__name", flat=True
+    )
+    by_row = {
+        row.workload.name
+        for row in ComplianceRecord.objects.select_related("workload")
+        if not unlike(row, Unit.BITS_PER_S)
+    }
+
+    assert set(by_query) == by_row == {"web-3"}
+
+
+def test_policy_is_measured_to_hold_after_three_windows(cluster: Cluster) -> None:
+    rates = {"web-1": 80.6 * MBIT, "web-2": 6.7 * MBIT, "web-3": 6.7 * MBIT}
+    links = []
+    for number in range(4):
+        at = NOW + number * timedelta(seconds=30)
+        # The window that ends with the change began before it.
+        outcome = Outcome.UNCHANGED if number else Outcome.APPLIED
+        agent_pass(cluster.enrolment.host, at=at, outcome=outcome, rates=rates)
+        found = policy_state(Policy.objects.get(), now=at)
+        links.append(found.link)
+
+    assert links == [Link.READ_BACK] * 3 + [Link.MEASURED]
+    assert found.text == "in force: applied, read back and measured on h1"
+    assert found.times == {
+        Link.APPROVED: NOW,
+        Link.PUBLISHED: NOW,
+        **dict.fromkeys((Link.APPLIED, Link.READ_BACK, Link.MEASURED), at),
+    }
+
+
+def test_idle_workloads_show_nothing_and_contradict_nothing(cluster: Cluster) -> None:
+    for number in range(4):
+        at = NOW + number * timedelta(seconds=30)
+        agent_pass(
+            cluster.enrolment.host, at=at, rates=dict.fromkeys(("web-1", "web-2", "web-3"), 0.0)
+        )
+    ComplianceRecord.objects.update(verdict=Verdict.NO_DEMAND)
+
+    found = policy_state(Policy.objects.get(), now=at)
+
+    assert (found.link, found.is_doubtful) == (Link.READ_BACK, False)
+    assert found.gap == "no workload on h1 wanted what it is entitled to"
 
 
 def test_dry_run_applies_nothing(cluster: Cluster) -> None:
@@ -116,7 +211,7 @@ def test_withdrawn_policy_is_in_force_once_the_agent_holds_the_new_document(
     after = state(cluster)
 
     assert before.gap == "the agent of h1 still holds revision 1, 2 is published"
-    assert (after.link, after.text) == (Link.APPLIED, "in force: applied on h1")
+    assert (after.link, after.text) == (Link.READ_BACK, "in force: applied and read back on h1")
 
 
 def test_states_of_many_policies_take_a_fixed_number_of_queries(cluster: Cluster) -> None:

@@ -1,0 +1,30 @@
+"""Why a policy would not reach a host."""
+
+from __future__ import annotations
+
+from advisor.core.enumeration import listed
+from advisor.models import Policy
+
+
+def publishing_gap(policy: Policy) -> str:
+    """Why a host of its workloads would get none of a policy; empty if every host gets its part.
+
+    A host without an agent is not a gap: it gets its document when it is enrolled.
+    """
+    if not policy.allocations:
+        return ""
+    resource = policy.resource
+    if policy.divided_capacity is None:
+        return (
+            f"the capacity of {resource.name} is not known, so nothing would be published; "
+            f"set it with: sluice resource set {resource.name} --capacity RATE"
+        )
+    wanted = [item["allocation"] for item in policy.allocations]
+    hosts = set(resource.allocations.filter(pk__in=wanted).values_list("host__name", flat=True))
+    if not hosts:
+        return f"none of its workloads has an allocation on {resource.name} any more"
+    reaching = set(resource.attachments.values_list("host__name", flat=True))
+    if cut_off := sorted(hosts - reaching):
+        have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
+        return f"{listed(cut_off)} {have} {resource.name}, so nothing would be published there"
+    return ""
