@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
-from bench.testbed import shared_datastore, storage, storage_pass
+from bench.testbed import shared_datastore, storage, storage_pass, studies
 from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
@@ -25,7 +25,9 @@ from tests.testbed.storage.guest import KERNELS, Kernel
 
 WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
 GROUPS = {"storage": storage.PARTS, "network": network.PARTS}
-PARTS = (*storage.PARTS, *network.PARTS, storage_pass.PART, shared_datastore.PART)
+PARTS = (
+    *storage.PARTS, *network.PARTS, storage_pass.PART, shared_datastore.PART, studies.PART
+)  # fmt: skip
 
 
 def main() -> None:
@@ -38,6 +40,8 @@ def main() -> None:
         rows += storage_pass.storage_pass_rows()
     if shared_datastore.PART in parts:
         rows += shared_datastore.shared_datastore_rows(is_short=options.short)
+    if studies.PART in parts:
+        rows += studies.study_rows(rows)
     print(f"\n{as_table(rows)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")

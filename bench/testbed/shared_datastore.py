@@ -82,6 +82,7 @@ def _rows(folder: Path, port: int, steps: list[dict[str, Any]]) -> list[Row]:
         CAPACITY_IOPS,
         CLASSES,
         RESERVED_IOPS,
+        SHARES,
         THRESHOLD_MS,
         arrange,
     )
@@ -102,6 +103,8 @@ def _rows(folder: Path, port: int, steps: list[dict[str, Any]]) -> list[Row]:
     alone = figures.total_iops(seen["idle"][-4:]) / CAPACITY_IOPS
     rows = [
         at_most(f"{WHAT}: same class apart by", "ratio", SAME, figures.apart(settled, CLASSES)),
+        at_most(f"{WHAT}: off 4:2:1 by", "ratio", SAME,
+                figures.off_shares(settled, CLASSES, SHARES)),
         _settles(f"{WHAT}: settled after", SETTLED_S, seen["start"], CLASSES),
         at_least("2 hosts: reservation kept, the worse host", "ratio", KEPT,
                  min(reserved) / RESERVED_IOPS),

@@ -90,7 +90,7 @@ def test_part_that_fails_costs_no_other_part_its_rows(monkeypatch: pytest.Monkey
     asked = Asked(what="the next one", unit="ms", word="<=", bound=2)
     broken = replace(rows.KINDS, name="broken", measure=fail)
     well = replace(broken, name="well", asked=[asked], measure=lambda effort: [asked.row(1.5)])
-    monkeypatch.setattr(rows, "_PARTS", (broken, well))
+    monkeypatch.setattr(rows, "ALL", (broken, well))
     monkeypatch.setattr(rows, "missing_for_networks", lambda: None)
 
     found = list(rows.network_rows(SHORT, ["broken", "well"]))

@@ -35,6 +35,14 @@ def test_hosts_are_apart_by_the_class_that_differs_most() -> None:
     assert figures.apart([UNEVEN], CLASSES) == pytest.approx(0.4)
 
 
+def test_classes_are_off_their_shares_by_the_two_that_are_furthest() -> None:
+    shares = {"high": 2.0, "low": 1.0}
+
+    assert figures.off_shares([EVEN], CLASSES, shares) == 0
+    # On one host 80 for 2 shares beside 50 for one: 40 and 50.
+    assert figures.off_shares([UNEVEN], CLASSES, shares) == pytest.approx(0.25)
+
+
 @pytest.mark.parametrize(
     ("seconds", "after_s"),
     [

@@ -20,7 +20,7 @@ from bench.testbed.network.web_pair import WEB_PAIR
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
 
-_PARTS = (
+ALL = (
     STUDY,
     KINDS,
     LIMITED_PING,
@@ -32,7 +32,7 @@ _PARTS = (
     AGENT_COST,
 )
 LONGEST_REASON = 160
-PARTS = tuple(part.name for part in _PARTS)
+PARTS = tuple(part.name for part in ALL)
 
 
 def missing_for_networks() -> str | None:
@@ -45,7 +45,7 @@ def missing_for_networks() -> str | None:
 def network_rows(effort: Effort, parts: Sequence[str]) -> Iterator[Row]:
     """The rows of these parts, one part after the other; none costs another its rows."""
     why = missing_for_networks()
-    for part in _PARTS:
+    for part in ALL:
         if part.name in parts:
             yield from _rows(part, effort) if why is None else _open(part, why)
 

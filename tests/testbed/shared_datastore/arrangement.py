@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from advisor.core.resource import ResourceKind, Tier
+from advisor.core.resource import ResourceKind, Tier, tier_controls
 from advisor.decisions.enrolment import enroll
 from advisor.models import Allocation
 from tests.web.agents import publish
@@ -23,6 +23,7 @@ HOSTS: Mapping[str, tuple[Tier, ...]] = {
     "esx2": (MEDIUM, HIGH, MEDIUM, LOW),
 }
 """The tiers of each host's workloads; the first one has a reservation."""
+SHARES = {str(tier): float(tier_controls(tier).shares) for tier in Tier}
 CLASSES = {host: ("reserved", *(str(tier) for tier in tiers[1:])) for host, tiers in HOSTS.items()}
 
 

@@ -28,6 +28,13 @@ def apart(seconds: Seconds, classes: Classes) -> float:
     return max(_spread([rates[name] for rates in found.values()]) for name in names)
 
 
+def off_shares(seconds: Seconds, classes: Classes, shares: Mapping[str, float]) -> float:
+    """By how much two classes of one host are furthest from the proportion of their shares."""
+    found = class_iops(seconds, classes).values()
+    for_a_share = [[rates[name] / own for name, own in shares.items()] for rates in found]
+    return max(max(rates) / min(rates) - 1 for rates in for_a_share)
+
+
 def settled_after_s(seconds: Seconds, classes: Classes, *, within: float) -> int | None:
     """From when on no four seconds are further apart than this; None if not before the end."""
     begins = range(len(seconds) - WINDOW_S + 1)
