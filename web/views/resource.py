@@ -19,7 +19,7 @@ from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
 from advisor.history.shared_names import shared_names, shared_sentence
 from advisor.history.silence import silence_text
-from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
+from advisor.models import POLICY_TOPIC, Enforcer, Policy, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
@@ -65,7 +65,7 @@ def _page(
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
         **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
         **_head(row, now),
-        **_allocations(row, now),
+        **_allocations_under(policies[0] if policies else None, row, now),
     )
 
 
@@ -91,7 +91,10 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
 
 
 def _allocations(row: Resource, now: datetime) -> dict[str, Any]:
-    policy = policy_in_force(row)
+    return _allocations_under(policy_in_force(row), row, now)
+
+
+def _allocations_under(policy: Policy | None, row: Resource, now: datetime) -> dict[str, Any]:
     state = policy_state(policy, now=now) if policy else None
     incident = row.incidents.filter(ended_at=None).first()
     lines = allocation_lines(row, policy=policy, incident=incident, now=now)
