@@ -64,7 +64,7 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	$(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
 	$(BIN)/pytest -q -m root
 	@echo "make test: the database's tests again, on TimescaleDB"
-	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser)"
+	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser or any_database)"
 
 telegraf: ## obtain the pinned Telegraf with only the plugins used
 	@scripts/telegraf

@@ -14,6 +14,8 @@ from ingest.models import Host
 from tests.web.conftest import client_of
 from tests.web.fleet import PASSWORD, Fleet
 
+pytestmark = pytest.mark.any_database
+
 LISTS = (
     "overview",
     "recommendations",

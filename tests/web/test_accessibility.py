@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from django.test import Client
 
 from advisor.models import Incident, Recommendation, Workload
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
+
+pytestmark = pytest.mark.any_database
 
 Addresses = Callable[[Fleet], str]
 
@@ -35,9 +36,19 @@ PAGES: dict[str, Addresses] = {
 }
 
 
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, Page]:
+    """Each page once: no rule changes it."""
+    return {}
+
+
 @pytest.fixture(params=PAGES)
-def page(request: pytest.FixtureRequest, operator: Client, fleet: Fleet) -> Page:
-    return page_of(operator.get(PAGES[request.param](fleet)))
+def page(request: pytest.FixtureRequest, story: Fleet, rendered: dict[str, Page]) -> Page:
+    name = request.param
+    if name not in rendered:
+        fleet, operator = (request.getfixturevalue(one) for one in ("fleet", "operator"))
+        rendered[name] = page_of(operator.get(PAGES[name](fleet)))
+    return rendered[name]
 
 
 def name_of(element: Element) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.test import Client
 
 from advisor.advice.recommendation_store import keep
 from advisor.advice.registry import answer, kind_named
@@ -15,6 +14,8 @@ from tests.advisor.advice.test_kinds import STORED
 from tests.web import test_accessibility as rules
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
+
+pytestmark = pytest.mark.any_database
 
 RULES = [
     getattr(rules, name)
@@ -51,9 +52,19 @@ PAGES: dict[str, Callable[[Fleet], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, Page]:
+    """Each page once: no rule changes it."""
+    return {}
+
+
 @pytest.fixture(params=PAGES)
-def page(request: pytest.FixtureRequest, operator: Client, fleet: Fleet) -> Page:
-    return page_of(operator.get(PAGES[request.param](fleet)))
+def page(request: pytest.FixtureRequest, story: Fleet, rendered: dict[str, Page]) -> Page:
+    name = request.param
+    if name not in rendered:
+        fleet, operator = (request.getfixturevalue(one) for one in ("fleet", "operator"))
+        rendered[name] = page_of(operator.get(PAGES[name](fleet)))
+    return rendered[name]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.removeprefix("test_"))

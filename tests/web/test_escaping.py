@@ -14,6 +14,8 @@ from ingest.models import Host
 from tests.web.fleet import Fleet
 from tests.web.html import Element, page_of
 
+pytestmark = pytest.mark.any_database
+
 NAME = '<b>"&'
 
 

@@ -8,6 +8,8 @@ from django.test import Client
 from advisor.lab.replay.study import Experiment, experiments
 from tests.web.fleet import Fleet
 
+pytestmark = pytest.mark.any_database
+
 
 @pytest.fixture
 def viewer(nothing_yet: Fleet) -> Client:

@@ -14,6 +14,8 @@ from advisor.models import ResourceKind, Tier
 from tests.web.fleet import Fleet
 from tests.web.test_accessibility import PAGES
 
+pytestmark = pytest.mark.any_database
+
 MOST_QUERIES = 30
 
 

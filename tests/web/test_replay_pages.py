@@ -13,6 +13,8 @@ from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
 from web.drawing.replay import number_text
 
+pytestmark = pytest.mark.any_database
+
 PLAYED = "sioc-nfs-shares"
 LINES = "vmfs-hosts-per-lun"
 BARS = "sioc-ssd-tiers"
