@@ -13,11 +13,13 @@ import json
 import time
 import traceback
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
 from bench.testbed import shared_datastore, storage, storage_pass, studies
 from bench.testbed.endings import clean_up_when_told_to_end
+from bench.testbed.kept import keep, present_commit
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
 from tests.testbed.programs import kernel_file, missing_for_guests
@@ -45,12 +47,20 @@ def main() -> None:
     print(f"\n{as_table(rows)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")
+    if options.keep:
+        keep(options.keep, rows, commit=present_commit(), at=datetime.now(UTC))
 
 
 def _options() -> argparse.Namespace:
     names = [kernel.name for kernel in KERNELS]
     parser = argparse.ArgumentParser(prog="python -m bench.testbed", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="add the rows to a file of one line a run, with the commit",
+    )
     parser.add_argument("--kernels", nargs="+", choices=names, default=names, metavar="KERNEL",
                         help=f"of {', '.join(names)}")  # fmt: skip
     parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=PARTS,
