@@ -172,8 +172,6 @@ EXPERIMENTS = (
         why_not="it is arithmetic on queue depths, and nothing of it is enforced",
     ),
 )
-NEEDED = tuple(dict.fromkeys(one.part for one in EXPERIMENTS if one.part))
-"""The parts whose rows are shown beside the studies' numbers."""
 
 
 def study_rows(measured: Sequence[Row]) -> list[Row]:

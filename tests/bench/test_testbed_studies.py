@@ -9,7 +9,7 @@ from bench.fleet.rows import Row
 from bench.testbed import __main__ as testbed
 from bench.testbed import studies
 from bench.testbed.network import rows as network
-from bench.testbed.studies import EXPERIMENTS, NEEDED, Experiment, study_rows
+from bench.testbed.studies import EXPERIMENTS, Experiment, study_rows
 
 REPEATED = [one for one in EXPERIMENTS if one.row]
 
@@ -21,7 +21,7 @@ def test_every_replayed_experiment_is_repeated_or_says_why_not() -> None:
 
 
 def test_rows_that_repeat_an_experiment_belong_to_parts_of_the_testbed() -> None:
-    assert set(NEEDED) <= set(testbed.PARTS) - {studies.PART}
+    assert {one.part for one in REPEATED} <= set(testbed.PARTS) - {studies.PART}
 
 
 @pytest.mark.parametrize(
