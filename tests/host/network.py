@@ -157,7 +157,7 @@ class Network:
     @property
     def prefix(self) -> str:
         """Of the names of its namespaces, which the label tells from others of this process."""
-        return f"slt{os.getpid()}{self.label}"
+        return f"slt{os.getpid()}" + (f"-{self.label}" if self.label else "")
 
     @property
     def host(self) -> str:
