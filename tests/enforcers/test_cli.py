@@ -158,7 +158,9 @@ def test_plan_of_what_was_changed_before_puts_it_back(
     )
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     Ledger(state_dir.ledger, boot_id=boot_id).record((found,))
-    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+    kernel.run(
+        ["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "htb", "default", "2"]
+    )
 
     assert run("plan", "--config", agent_toml) == 0
 
@@ -178,7 +180,9 @@ def test_restore_puts_back_and_forgets(
     )
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     Ledger(state_dir.ledger, boot_id=boot_id).record((found,))
-    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+    kernel.run(
+        ["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "htb", "default", "2"]
+    )
 
     status = run("restore", "--config", agent_toml)
 
@@ -195,7 +199,9 @@ def test_restore_on_a_damaged_ledger_recognises_the_tree_by_its_handle(
     state_dir.create()
     state_dir.ledger.write_text('{"boot_id": "x", "entr')
     before = kernel.text("up0")
-    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+    kernel.run(
+        ["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "htb", "default", "2"]
+    )
 
     status = run("restore", "--config", agent_toml)
 

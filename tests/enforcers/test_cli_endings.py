@@ -60,7 +60,9 @@ def changed_device(agent_toml: Path, kernel: FakeTc) -> FakeTc:
         mechanism="tc_htb", device="up0", thing="root qdisc", found="qdisc noqueue 0: root"
     )
     Ledger(state_dir.ledger, boot_id=boot_id).record((found,))
-    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+    kernel.run(
+        ["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "htb", "default", "2"]
+    )
     return kernel
 
 

@@ -45,7 +45,9 @@ def left(state_dir: StateDir, monkeypatch: pytest.MonkeyPatch) -> FakeTc:
     """A kernel as an agent left it that was killed."""
     kernel = FakeTc("up0", "p1")
     monkeypatch.setattr("enforcers.assembly.SubprocessRunner", lambda: kernel)
-    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+    kernel.run(
+        ["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "htb", "default", "2"]
+    )
     found = LedgerEntry(mechanism="tc_htb", device="up0", thing="root qdisc", found="noqueue")
     Ledger(state_dir.ledger, boot_id=clocks_of(HostFs()).boot_id).record((found,))
     return kernel

@@ -79,6 +79,20 @@ def test_what_somebody_set_comes_back(
     assert restored == rig.ledger.entries()
 
 
+@pytest.mark.parametrize("name", ["a", "type", "up"])
+def test_interface_may_be_called_like_a_word_of_ip(
+    quiet_network: Network, tmp_path: Path, name: str
+) -> None:
+    pair = ["name", name, "type", "veth", "peer", "name", "other"]
+    quiet_network.runner.run(["ip", "link", "add", *pair])
+    tc(quiet_network, f"qdisc add dev {name} root pfifo limit 100")
+    rig = start_rig(tmp_path, quiet_network.runner, interfaces=frozenset({name}))
+
+    left = rig.apply(HTB, desired(uplink(device=name), vnic(1, 75e6)))
+
+    assert left.notes == {}
+
+
 class CutShort(NamespaceRunner):
     """The agent is killed once so many lines of a batch were carried out."""
 

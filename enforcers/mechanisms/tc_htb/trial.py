@@ -23,7 +23,7 @@ _PEER = "sluice-peer"
 # Two programs in one namespace; names are arguments, never part of the text.
 _ON_A_LINK = (
     *("sh", "-c"),
-    'ip link add "$1" numtxqueues "$2" type veth peer name "$3" && shift 3 && exec "$@"',
+    'ip link add name "$1" numtxqueues "$2" type veth peer name "$3" && shift 3 && exec "$@"',
     "sh",
 )
 _REFCNT = re.compile(r" refcnt \d+")
