@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from ingest import grid_reader
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, FigureKind
 from ingest.core.grid import grid_of
 from ingest.grid_reader import (
@@ -61,9 +62,16 @@ def test_many_subjects_are_read_as_each_alone(tenant: Tenant, seed: int, window_
     assert known > 30
 
 
+@pytest.mark.parametrize("many_series", [1, grid_reader.MANY_SERIES])
 @pytest.mark.parametrize("seed", range(3))
-def test_one_window_alone_is_that_window_of_many(tenant: Tenant, seed: int) -> None:
-    """What is judged live, window by window, is what a look back shows."""
+def test_one_window_alone_is_that_window_of_many(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, seed: int, many_series: int
+) -> None:
+    """What is judged live, window by window, is what a look back shows.
+
+    A window of many series is read by time, of few by series.
+    """
+    monkeypatch.setattr(grid_reader, "MANY_SERIES", many_series)
     host = Host.objects.create(organisation=tenant.organisation, name="h1")
     grid = grid_of(SINCE, UNTIL, 10.0)
     for kind, subjects in random_subjects(host, seed).items():
@@ -231,6 +239,19 @@ def test_the_newest_rates_are_read_as_totals(tenant: Tenant) -> None:
 
     # 9 a second for 10 seconds, and 4.
     assert np.diff(counters[:, DISK.counters.index("reads")]).tolist() == [90, 40]
+
+
+def test_newest_window_of_many_series_is_unknown_where_nobody_sent(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid_reader, "MANY_SERIES", 1)
+    host = Host.objects.create(organisation=tenant.organisation, name="h1")
+    kind, subjects = next(iter(random_subjects(host, 1).items()))
+    later = grid_of(UNTIL + timedelta(days=1), UNTIL + timedelta(days=1, seconds=10), 10.0)
+
+    found = read_growth(kind, subjects, later)
+
+    assert not found.seconds.any()
 
 
 def test_what_nobody_sent_is_unknown(tenant: Tenant) -> None:
