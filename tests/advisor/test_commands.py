@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
 from accounts.models import Organisation, Token
-from advisor.models import Enforcer, Policy
+from advisor.models import Enforcer, IoCount, LimitScope, Policy
 from enforcers.config import load
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
@@ -212,9 +212,12 @@ def test_policy_is_told_by_the_last_link_that_holds(
     assert set(after[0]["links"]) == {"approved", "published", "applied", "read back"}
 
 
-@pytest.mark.parametrize("option", ["--limit-scope", "--io-count"])
-def test_help_says_what_is_sent_and_not_enforced(
-    option: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("option", "default"),
+    [("--limit-scope", LimitScope.PER_VDISK), ("--io-count", IoCount.PLAIN)],
+)
+def test_help_says_what_a_limit_means_without_the_option(
+    option: str, default: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         load_command_class("advisor", "allocation").run_from_argv(
@@ -222,7 +225,7 @@ def test_help_says_what_is_sent_and_not_enforced(
         )
 
     said = " ".join(capsys.readouterr().out.split()).split(f"{option} {{")[-1]
-    assert "as unsupported" in said.split(" --")[0]
+    assert said.split(" --")[0].endswith(f"({default})")
 
 
 def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
