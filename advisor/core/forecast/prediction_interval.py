@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
-import numpy as np
-
 from advisor.core.number_checks import check_amount, check_positive
 
 LEVEL = 0.8
@@ -72,37 +70,3 @@ def interval_or_gap(predicted: float, past: Sequence[Outcome]) -> tuple[Interval
         return None, "the errors of earlier predictions are too large for an interval"
     have = f"{len(past)} earlier prediction{'' if len(past) == 1 else 's'} were measured"
     return None, f"{have}, {ENOUGH_OUTCOMES} are needed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorDistribution:
-    """Errors of past predictions as fractions of the prediction.
-
-    `covered_ratio` is how often an interval made from all earlier outcomes covered the next one;
-    None if no interval could be made.
-    """
-
-    count: int
-    mean_absolute_ratio: float
-    level: float
-    covered_ratio: float | None
-
-
-def error_distribution(
-    outcomes: Sequence[Outcome], *, level: float = LEVEL
-) -> ErrorDistribution | None:
-    """The errors of predictions, given in order of time; None without predictions."""
-    if not outcomes:
-        return None
-    errors = np.array([one.error_ratio for one in outcomes])
-    covered = []
-    for index, one in enumerate(outcomes):
-        interval = interval_around(one.predicted, outcomes[:index], level=level)
-        if interval is not None:
-            covered.append(interval.low <= one.measured <= interval.high)
-    return ErrorDistribution(
-        count=len(outcomes),
-        mean_absolute_ratio=float(np.mean(np.abs(errors))),
-        level=level,
-        covered_ratio=sum(covered) / len(covered) if covered else None,
-    )

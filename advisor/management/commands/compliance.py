@@ -27,7 +27,7 @@ class Command(ProductCommand):
             .select_related("resource", "workload", "host", "policy")
         )
         resources = {record.resource_id: record.resource for record in newest}
-        policies = newest_policies(list(resources.values()))
+        policies = newest_policies(resources)
         states = policy_states(policies, now=timezone.now())
         by_resource = {policy.resource_id: states[policy.pk] for policy in policies}
         self.show(

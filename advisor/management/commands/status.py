@@ -45,7 +45,7 @@ class Command(ProductCommand):
             .prefetch_related("attachments")
         )
         planned = muted_resources(organisation, now=now)
-        policies = newest_policies(resources)
+        policies = newest_policies([one.pk for one in resources])
         states = policy_states(policies, now=now)
         by_resource = {policy.resource_id: states[policy.pk] for policy in policies}
         rows = [

@@ -15,7 +15,6 @@ from advisor.core.forecast.past import HistoryWindow, Past, StoredPast, bounds_o
 from advisor.core.forecast.prediction_interval import (
     Interval,
     Outcome,
-    error_distribution,
     interval_around,
     interval_or_gap,
 )
@@ -324,15 +323,6 @@ def test_interval_ends_at_0_and_needs_a_finite_end() -> None:
     assert interval_or_gap(1e308, wild)[1] == (
         "the errors of earlier predictions are too large for an interval"
     )
-
-
-def test_covered_ratio_counts_outcomes_within_the_interval_before_them() -> None:
-    # 10 % off four times; then 110 lies on the end of 90 to 110, 111 beyond it.
-    found = error_distribution(outcomes(110, 110, 110, 110, 110, 111))
-
-    assert found is not None
-    assert (found.count, found.covered_ratio) == (6, 0.5)
-    assert error_distribution(outcomes(110)).covered_ratio is None  # type: ignore[union-attr]
 
 
 def scored(confidence: float, *, held: bool = True, error: float = 0.1) -> Score:
