@@ -1,18 +1,30 @@
-"""The agent's package on a Debian 13 with systemd, from its installation to its purge."""
+"""The agent's package on a Debian 13 with systemd, from its installation to its purge.
+
+It is installed and started by the lines of its README, with addresses, version and disk filled in.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import transaction
+from pytest_django import DjangoDbBlocker
 
 import enforcers
+from accounts.models import Organisation
+from enforcers.version import VERSION
 from tests.testbed.programs import debian13
 from tests.testbed.storage.guest import KERNELS, Root, StorageGuest
+from tests.testbed.storage.null_disk import NAME
 
 pytestmark = [
+    pytest.mark.django_db,
     pytest.mark.root,
     pytest.mark.guests,
     pytest.mark.slow,
@@ -23,17 +35,58 @@ CHECKOUT = Path(enforcers.__file__).parents[1]
 CAPACITY = 2000.0
 HOST_FILES = "/host"
 NOTHING = [""] * 4
+PORT = 8000
+# What a person fills in.
+FILLED_IN = {
+    "https://sluice.example.com": f"http://127.0.0.1:{PORT}",
+    "VERSION": VERSION,
+    "=sda": f"={NAME}",
+}
+
+
+def lines_of_the_readme() -> list[str]:
+    """The block under the package's heading."""
+    page = (CHECKOUT / "enforcers/README.md").read_text()
+    section = page.partition("## As a package with systemd\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^    (.+)$", section, re.MULTILINE)
+    for written, meant in FILLED_IN.items():
+        assert any(written in line for line in lines), written
+        lines = [line.replace(written, meant) for line in lines]
+    return lines
+
+
+def enroll(line: str, folder: Path) -> None:
+    """Run the line of the server there, against a database that forgets it."""
+    program, *words = shlex.split(line)
+    assert program == "sluice"
+    out = words.index("--out") + 1
+    words[out] = str(folder / words[out])
+    with transaction.atomic():
+        Organisation.objects.create(slug="acme", name="Acme")
+        call_command(*words)
+        transaction.set_rollback(True)
+
+
+def test_package_is_installed_and_started_by_five_lines() -> None:
+    programs = [line.split()[0] for line in lines_of_the_readme()]
+
+    assert programs == ["sluice", "dpkg", "cp", "sluice-enforcer", "systemctl"]
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def life(
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> dict[str, Any]:
     """What was seen at each step of `tests/testbed/package/life.py`."""
     if not (debian13() / ".built").exists():
         pytest.skip("no Debian 13; make testbed-programs obtains it (package debootstrap)")
     folder = tmp_path_factory.mktemp("package")
-    built = subprocess.run(
-        ["scripts/deb", folder], cwd=CHECKOUT, check=True, capture_output=True, text=True
-    )
+    subprocess.run(["scripts/deb", folder], cwd=CHECKOUT, check=True, capture_output=True)
+    on_the_server, *on_the_host = lines_of_the_readme()
+    with django_db_blocker.unblock():
+        enroll(on_the_server, folder)
     root = Root(
         first=CHECKOUT / "tests/testbed/package/init",
         python="/usr/bin/python3",
@@ -43,7 +96,10 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with StorageGuest(KERNELS[0], folder, root=root) as guest:
         seen: dict[str, Any] = guest.run(
             "tests.testbed.package.life",
-            package=f"{HOST_FILES}{built.stdout.strip()}",
+            folder=f"{HOST_FILES}{folder}",
+            lines=on_the_host,
+            port=PORT,
+            key=(folder / "h1-agent/signing-key").read_text(),
             capacity_iops=CAPACITY,
         )
     return seen
@@ -62,6 +118,8 @@ def test_installed_agent_waits_until_its_host_is_enrolled(life: dict[str, Any]) 
     assert life["before it is enrolled"]["active"] == "inactive"
     assert life["before it is enrolled"]["enabled"] == "enabled"
     assert life["started"]["active"] == "active"
+    # The doctor, asked before the agent runs.
+    assert NAME in life["said"][1]
 
 
 def test_shares_reservation_and_limit_hold(life: dict[str, Any]) -> None:

@@ -15,10 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.testbed.storage.agent import Service, Wish, configure, listening
+from tests.testbed.storage.agent import Service, Wish, listening
 from tests.testbed.storage.groups import counts, folder
 from tests.testbed.storage.load import Load, running
-from tests.testbed.storage.null_disk import NAME, PLACE, make_disk
+from tests.testbed.storage.null_disk import PLACE, make_disk
 
 AGENT = "sluice-enforcer.service"
 UNITS = [f"vm{number}.service" for number in range(1, 5)]
@@ -31,8 +31,14 @@ LIMIT_IOPS = 400.0
 SHORT_LEASE = timedelta(seconds=20)
 
 
-def run(*, package: str, capacity_iops: float) -> dict[str, Any]:
-    """What was seen at each step, by its name."""
+def run(
+    *, folder: str, lines: list[str], port: int, key: str, capacity_iops: float
+) -> dict[str, Any]:
+    """What was seen at each step, by its name.
+
+    The lines are those that install and start the agent, run in the folder of the package. The
+    service listens at this port, and signs with this key.
+    """
     disk = make_disk(iops=capacity_iops)
     for unit in UNITS:
         _do(
@@ -40,21 +46,19 @@ def run(*, package: str, capacity_iops: float) -> dict[str, Any]:
             "--property=IOAccounting=yes", "sleep", "infinity",
         )  # fmt: skip
     said: dict[str, Any] = {"found": _limits()}
-    _do("dpkg", "--install", package)
+    install, *enrol = lines
+    _line(install, folder)
     said["before it is enrolled"] = _state()
-    service = Service()
-    with listening(service) as port:
-        configure(
-            CONFIGURATION.parent, port, {"capacity_is_measured": [NAME]}, state_dir=str(STATE)
-        )
-        _do("systemctl", "start", AGENT)
+    service = Service(key=key.encode())
+    with listening(service, port=port):
+        said["said"] = [_line(line, folder) for line in enrol]
         said["started"] = _state()
         for name, step in (
             ("shares", lambda: _shares(service, disk, capacity_iops)),
             ("reservation", lambda: _reservation(service, disk, capacity_iops)),
             ("limit", lambda: _limit(service, disk, capacity_iops)),
             ("hanging", lambda: _new_process(_signal("STOP"), look_s=1.0)),
-            ("upgraded", lambda: _new_process(lambda: _do("dpkg", "--install", package))),
+            ("upgraded", lambda: _new_process(lambda: _line(install, folder))),
             ("cannot start", lambda: _cannot_start(service, capacity_iops)),
             ("in force again", lambda: _in_force(service, capacity_iops)),
             ("purged", _purged),
@@ -118,8 +122,8 @@ def _new_process(change: Callable[[], object], *, look_s: float = 0.05) -> dict[
         change()
         took_s = _wait(lambda: bool(_processes() - before), look_s)
         _do("systemctl", "start", AGENT)
-        # What a new process would do wrong, it does in its first rounds.
-        time.sleep(3)
+        # What a new process would do wrong, it does in its first rounds, 10 s apart.
+        time.sleep(12)
     return {"took_s": took_s, "limits": seen, "state": _state()}
 
 
@@ -200,8 +204,15 @@ def _shown(name: str) -> str:
     return _do("systemctl", "show", "--value", f"--property={name}", AGENT).strip()
 
 
-def _do(*argv: str) -> str:
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=DEADLINE_S)
+def _line(text: str, folder: str) -> str:
+    """What a person types in this folder, and what it says."""
+    return _do("sh", "-c", text, folder=folder)
+
+
+def _do(*argv: str, folder: str | None = None) -> str:
+    done = subprocess.run(
+        argv, check=False, capture_output=True, text=True, timeout=DEADLINE_S, cwd=folder
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

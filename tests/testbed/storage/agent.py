@@ -65,8 +65,9 @@ class Wish:
 class Service:
     """Signs documents as the product does, and keeps the reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, key: bytes = _KEY) -> None:
         self.document = b""
+        self._key = key
         self.reports: list[ComplianceReport] = []
         self._revision = 0
 
@@ -83,7 +84,7 @@ class Service:
             resources=(_resource(capacity_iops),),
             allocations=tuple(_allocation(wish) for wish in wishes),
         )
-        self.document = encode_document(sign(document, _KEY))
+        self.document = encode_document(sign(document, self._key))
 
     def wait_until_enforced(self) -> None:
         """Return with the first report on this revision. Raises TimeoutError."""
@@ -161,16 +162,14 @@ def _allocation(wish: Wish) -> Allocation:
     )
 
 
-def configure(
-    folder: Path, port: int, iocost: Mapping[str, Sequence[str]], *, state_dir: str = "state"
-) -> Path:
+def configure(folder: Path, port: int, iocost: Mapping[str, Sequence[str]]) -> Path:
     """Write what enrolling a host writes, and give the place of the configuration."""
     for name, secret in (("token", _TOKEN.encode()), ("signing-key", _KEY)):
         (folder / name).write_bytes(secret)
         (folder / name).chmod(0o600)
     configuration = folder / "agent.toml"
     configuration.write_text(
-        f'[agent]\nhost = "{HOST}"\nstate_dir = "{state_dir}"\n'
+        f'[agent]\nhost = "{HOST}"\nstate_dir = "state"\n'
         f"poll_s = {POLL_S}\nreport_s = {POLL_S}\n"
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
         'token_file = "token"\nsigning_key_file = "signing-key"\n'
@@ -181,8 +180,8 @@ def configure(
 
 
 @contextmanager
-def listening(service: Service) -> Iterator[int]:
-    """The service answers at this port of the loopback."""
+def listening(service: Service, *, port: int = 0) -> Iterator[int]:
+    """The service answers at this port of the loopback, by default at any that is free."""
 
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -206,7 +205,7 @@ def listening(service: Service) -> Iterator[int]:
             self.end_headers()
             self.wfile.write(body)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), Answering) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.5})
         thread.start()
         try:
