@@ -13,6 +13,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='newestrates',
             name='hosts',
-            field=models.JSONField(default=dict),
+            field=models.JSONField(
+                default=dict,
+                db_default=models.Value({}, output_field=models.JSONField()),
+            ),
         ),
     ]

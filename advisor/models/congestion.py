@@ -167,7 +167,10 @@ class NewestRates(models.Model):
     at = models.DateTimeField()
     allocations = models.BinaryField()
     rates = models.BinaryField()
-    hosts = models.JSONField(default=dict)
+    # A worker of the version before, which still runs during an upgrade, does not write it.
+    hosts = models.JSONField(
+        default=dict, db_default=models.Value({}, output_field=models.JSONField())
+    )
 
     class Meta:
         ordering = ["resource"]
