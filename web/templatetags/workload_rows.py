@@ -71,8 +71,8 @@ _BAR = """\
 <svg viewBox="0 0 1000 36" preserveAspectRatio="none" role="img"\
  aria-label="{workload}: before {before_text}, after {after} {unit}">{lines}</svg>
 </div>
-<div class="figure">{before} <span class="muted">→</span> <strong>{after}</strong>\
-{expected}{since}</div>"""
+<div class="figure">{before} <span class="muted">→</span> <strong>{after}</strong>{since}</div>\
+{expected}"""
 _SUSPECT = """\
 <tr title="{reason}">
 <th scope="row"><span class="name">{workload}</span></th>
@@ -218,7 +218,7 @@ def _expected(effect: Effect, scale: Scale) -> str:
         told.append(f"{percent(effect.interval.level)} between {low} and {high}")
     if effect.unsure:
         told.append(f"not sure: {escape(effect.unsure)}")
-    return "".join(f'<br><span class="muted small">{one}</span>' for one in told)
+    return f'<div class="told muted small">{"; ".join(told)}</div>' if told else ""
 
 
 def _since(bar: BarPair, scale: Scale) -> str:
