@@ -48,7 +48,8 @@ def advice_for(fleet: Fleet, *, bounded: bool) -> Recommendation | None:
             for one in observations
         )
         allocations = tuple(
-            replace(allocation, usual=None, mean_io_bytes=None) for allocation in allocations
+            replace(allocation, usual=None, calm_rates=(), mean_io_bytes=None)
+            for allocation in allocations
         )
     traits = traits_of(fleet.kind)
     mode = traits.modes[0]
