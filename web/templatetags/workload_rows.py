@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from django import template
-from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
@@ -24,6 +23,7 @@ from advisor.queries.allocations import AllocationLine
 from advisor.queries.recommendations import Change, Effect, RecommendationDetail
 from web.drawing.bars import BarPair
 from web.formatting import Scale
+from web.row_address import row_address
 from web.templatetags.named import control_value, verdict_class
 from web.templatetags.shown import (
     absent,
@@ -91,15 +91,14 @@ _NO_RESERVATION, _NO_LIMIT = "nothing is reserved", "there is no limit"
 def allocation_rows(lines: Sequence[AllocationLine], scale: Scale) -> SafeString:
     """A row per allocation of a resource: what it is promised, and what it gets."""
     unit = escape(scale.label)
-    workload_of, host_of = _addresses("workload"), _addresses("host")
     return _joined(
         _ALLOCATION.format(
             host_pk=line.host_pk,
             colour=line.colour,
             workload=escape(line.workload),
-            address=workload_of.format(line.workload_pk),
+            address=row_address("workload", line.workload_pk),
             host=escape(line.host),
-            host_address=host_of.format(line.host_pk),
+            host_address=row_address("host", line.host_pk),
             tier=escape(line.tier),
             shares=line.shares,
             unit=unit,
@@ -112,12 +111,6 @@ def allocation_rows(lines: Sequence[AllocationLine], scale: Scale) -> SafeString
         )
         for line in lines
     )
-
-
-def _addresses(page: str) -> str:
-    """The address of any row's page; it is made once, since only the key differs."""
-    begin, _, end = reverse(page, args=[0]).rpartition("0")
-    return f"{begin}{{}}{end}"
 
 
 def _role(line: AllocationLine) -> str:
@@ -232,12 +225,11 @@ def suspect_rows(
     suspects: Sequence[Suspect], measure: Measure, keys: dict[str, int]
 ) -> SafeString:
     """A row per suspect of an incident; `keys` are those of the workloads that have a page."""
-    workload_of = _addresses("workload")
     aggressor = f'<span class="state state-congested">{mark("congested")}yes</span>'
     return _joined(
         _SUSPECT.format(
             reason=escape(one.reason),
-            workload=_named(one.workload, keys, workload_of),
+            workload=_named(one.workload, keys),
             score=_hundredths(one.score),
             part=percent(one.part_ratio),
             fair=percent(one.fair_ratio),
@@ -249,11 +241,11 @@ def suspect_rows(
     )
 
 
-def _named(workload: str, keys: dict[str, int], address: str) -> str:
+def _named(workload: str, keys: dict[str, int]) -> str:
     name = escape(workload_words(workload))
     if workload not in keys:
         return name
-    return f'<a href="{address.format(keys[workload])}">{name}</a>'
+    return f'<a href="{row_address("workload", keys[workload])}">{name}</a>'
 
 
 def _correlation(found: Dependence | None) -> str:
