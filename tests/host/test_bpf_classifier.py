@@ -107,7 +107,8 @@ def sent(rig: Rig, *, total: int, least: int = 3) -> dict[str, int]:
         observed = mechanism.observe(nothing("up0"), rig.ledger.entries())
         assert isinstance(observed, HtbObserved)
         leaves = [one for one in observed.classes.values() if one.quantum_bytes]
-        counts = {one.classid: one.sent_bytes // FRAME_BYTES for one in leaves}
+        sent_by = {one.classid: observed.counters[one.classid].sent_bytes for one in leaves}
+        counts = {classid: own // FRAME_BYTES for classid, own in sent_by.items()}
         if sum(counts.values()) >= total or time.monotonic() > deadline_s:
             return {classid: count for classid, count in counts.items() if count >= least}
         time.sleep(0.02)
