@@ -214,6 +214,8 @@ def _mechanism(name: str) -> Column[HostRow]:
         value=lambda row: _support_words(_said(row, name)),
         parts=lambda row: [_support_words(_said(row, name)) or "not said"],
         hint=f"Whether its agent can enforce by {name}.",
+        # The table below the list says it of all hosts at once.
+        is_shown=False,
     )
 
 
