@@ -134,14 +134,13 @@ def _watched(built: Network, phase_s: float) -> Windows:
     rates, sent = [], []
     count = int((phase_s - SETTLE_S) / WINDOW_S)
     before, at_s = _counters(built), time.monotonic()
-    for number in range(count):
+    for _ in range(count):
         time.sleep(max(at_s + WINDOW_S - time.monotonic(), 0.0))
         now, now_s = _counters(built), time.monotonic()
         per_s = 8 / (now_s - at_s)
         rates.append(tuple((now[f"p{n}"][0] - before[f"p{n}"][0]) * per_s for n in built.numbers))
         sent.append((now["up0"][1] - before["up0"][1]) * per_s)
         before, at_s = now, now_s
-        assert number < count
     return Windows(rates=tuple(rates), sent=tuple(sent))
 
 
