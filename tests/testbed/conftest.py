@@ -103,7 +103,10 @@ def laboratory(
             yield Laboratory(tenant=tenant, server=server, folder=folder)
         finally:
             server.stop()
-            call_command("flush", verbosity=0, interactive=False)
             with connection.cursor() as cursor:
+                # An analysis by PostgreSQL of what was just stored may hold the tables meanwhile.
+                cursor.execute("SET lock_timeout = '60s'")
+                call_command("flush", verbosity=0, interactive=False)
+                cursor.execute("RESET lock_timeout")
                 for table in TABLES:
                     cursor.execute(f"TRUNCATE {table}")

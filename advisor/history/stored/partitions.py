@@ -108,8 +108,13 @@ def _name(level: Level, organisation: int, span: Span) -> str:
 
 
 def _exists(name: str) -> bool:
+    # Not to_regclass: it remembers what was absent before this transaction waited for a lock.
     with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_class"
+            " WHERE relname = %s AND relnamespace = current_schema()::regnamespace)",
+            [name],
+        )
         (exists,) = cursor.fetchone()
     return bool(exists)
 

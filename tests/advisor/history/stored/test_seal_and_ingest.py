@@ -11,7 +11,14 @@ import pytest
 from django.db import connection, transaction
 
 from advisor.history.stored import seal as sealing
-from advisor.history.stored.partitions import drop_organisation, organisations_with_partitions
+from advisor.history.stored.partitions import (
+    Level,
+    drop_organisation,
+    ensure_partitions,
+    organisations_with_partitions,
+    partitions_of,
+    span_of,
+)
 from advisor.history.stored.read import read_sealed
 from ingest.core.figures import INTERFACE
 from ingest.core.grid import GridGrowth, grid_of
@@ -132,3 +139,30 @@ def test_two_that_seal_the_same_hour_write_it_once(committed_tenant: Tenant) -> 
 
     # 8 counters, the part covered and their two sums, in the hour and the one before it.
     assert sum(chunks) == 22
+
+
+def test_two_that_make_the_same_partition_make_it_once(committed_tenant: Tenant) -> None:
+    organisation, day = committed_tenant.organisation.pk, hour_of_tests().date()
+    made = Event()
+
+    def make_slowly() -> None:
+        try:
+            with transaction.atomic():
+                ensure_partitions(organisation, [day], [Level.EXACT])
+                made.set()
+                wait_for_a_lock()
+        finally:
+            connection.close()
+
+    def make_meanwhile() -> None:
+        try:
+            assert made.wait(timeout=60)
+            ensure_partitions(organisation, [day], [Level.EXACT])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(make_slowly), pool.submit(make_meanwhile)]:
+            done.result(timeout=90)
+
+    assert partitions_of(organisation, Level.EXACT) == [span_of(Level.EXACT, day)]
