@@ -111,6 +111,10 @@ class StandingAdvice:
     rejected: tuple[Recommendation, ...]
 
     @property
+    def is_empty(self) -> bool:
+        return not (self.waiting or self.rejected)
+
+    @property
     def draft(self) -> Recommendation | None:
         """The draft that waits for a decision."""
         return next((row for row in self.waiting if row.kind == DRAFT), None)

@@ -81,6 +81,10 @@ class Measured:
     places: Places
     growth: Mapping[FigureKind[Any], GridGrowth]
 
+    def has(self, kind: FigureKind[Any]) -> bool:
+        """Whether it was read, alone or with the whole that it is a part of."""
+        return kind in self.growth or kind.whole in self.growth
+
     def figures(self, kind: FigureKind[FiguresT], subjects: Sequence[Subject]) -> FiguresT:
         """Those of the subjects, which were all read, a column for each in the order given."""
         return self.figures_at(kind, columns_of(kind, subjects, self.places))

@@ -129,8 +129,9 @@ def _backlogged(measured: Measured, resource: Resource, inventory: Inventory) ->
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
             backlogged[:, place] = queue.backlogged
-    waiting = _waits_at(measured, inventory.layout.pressures)
-    backlogged[:, inventory.layout.rates.on_cgroups] = waiting
+    if measured.has(WAITING):
+        waiting = _waits_at(measured, inventory.layout.pressures)
+        backlogged[:, inventory.layout.rates.on_cgroups] = waiting
     return backlogged
 
 

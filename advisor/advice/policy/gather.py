@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from advisor.advice.policy.decide.host_traffic import HostTraffic
 from advisor.advice.policy.decide.policy_inputs import (
+    NO_PAST,
     AdviceAllocation,
     AdviceInputs,
     summarize_columns,
@@ -18,19 +21,24 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain
 from advisor.core.demand.forecast import BLOCK
 from advisor.core.detection import incident as core_incident
-from advisor.core.explanation.rounding import rounded
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
 from advisor.core.standing import UNALLOCATED_RATIO
-from advisor.history.allocation_history import asked_history, history_over, past_outcomes
+from advisor.history.allocation_history import (
+    asked_history,
+    history_over,
+    past_outcomes,
+    significant,
+)
 from advisor.history.history import SizedWorkloads
 from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.levels import read_levels
 from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
 from advisor.history.stored.read import Span
-from advisor.models import Incident, Policy, Resource, State
+from advisor.models import Allocation, Incident, Policy, Resource, State
+from ingest.core.figures import PRESSURE, FigureKind
 from ingest.core.grid import Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
 
@@ -59,13 +67,17 @@ def policy_inputs(
     until: datetime,
     now: datetime,
     known: Inventory | None = None,
+    with_past: bool = True,
 ) -> AdviceInputs:
     """The inputs as they are known now; the past ends with `until`, the last judged window.
 
     `known` is the inventory of the resource, otherwise what this process remembers of it.
     """
     known = known or kept_inventory([resource])
-    day, past = _read(resource, incident, known, policy=policy, until=until, now=now)
+    if with_past:
+        day, past = _read(resource, incident, known, policy=policy, until=until, now=now)
+    else:
+        day, past = _read_day(resource, incident, known, now=now), NO_PAST
     return AdviceInputs(
         resource=resource.name,
         kind=resource.kind,
@@ -116,6 +128,30 @@ class _Day:
     during: SizedWorkloads
 
 
+def _read_day(resource: Resource, incident: Incident, known: Inventory, *, now: datetime) -> _Day:
+    """The day that ends with the incident, alone, and what a policy is chosen by."""
+    inventory = known.workloads(resource, _in_order(known, resource))
+    before, grid = _grids(resource, incident, now)
+    kinds = list(inventory.subjects)
+    if not resource.traits.shows_queues:
+        # Waiting is no queue, so no policy is chosen by it.
+        kinds.remove(PRESSURE)
+    rates, (during,) = _workloads(resource, inventory, before, [grid], kinds)
+    return _Day(before=before, rates=rates, during=during)
+
+
+def _in_order(known: Inventory, resource: Resource) -> list[Allocation]:
+    return sorted(known.allocations[resource.pk], key=lambda row: row.pk)
+
+
+def _grids(resource: Resource, incident: Incident, now: datetime) -> tuple[Grid, Grid]:
+    """The day that ends with the incident: the windows before it, and the rest."""
+    ended_at = incident.ended_at or now
+    day = grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s)
+    first = int(np.searchsorted(day.ends_us, microseconds(incident.started_at), side="right"))
+    return day.part(0, first), day.part(first, day.count)
+
+
 def _read(
     resource: Resource,
     incident: Incident,
@@ -126,7 +162,7 @@ def _read(
     now: datetime,
 ) -> tuple[_Day, Past]:
     """The day that ends with the incident, and the past week; no window is read twice."""
-    allocations = sorted(known.allocations[resource.pk], key=lambda row: row.pk)
+    allocations = _in_order(known, resource)
     inventory = known.workloads(resource, allocations)
     most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_CELLS // max(len(allocations), 1)))
     week = asked_history(
@@ -137,14 +173,12 @@ def _read(
         until=until,
         most_windows=most,
     )
-    ended_at = incident.ended_at or now
-    day = grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s)
-    first = int(np.searchsorted(day.ends_us, microseconds(incident.started_at), side="right"))
-    before = day.part(0, first)
+    before, grid = _grids(resource, incident, now)
     shown = (incident.started_at, min(incident.ended_at or until, until))
-    grids = [day.part(first, day.count), _fine_grid(resource, *shown, most=most)]
+    grids = [grid, _fine_grid(resource, *shown, most=most)]
     grids += [week.grid] if week.kept is None else []
-    rates, (during, fine, *rest) = _workloads(resource, inventory, before, grids)
+    kinds = list(inventory.subjects)
+    rates, (during, fine, *rest) = _workloads(resource, inventory, before, grids, kinds)
     past = (week.kept or week.keep(history_over(rest[0], policy))).past
     if shown[0] < shown[1]:
         past = past.outside(*shown).and_then(history_over(fine, policy).past)
@@ -154,16 +188,22 @@ def _read(
 
 
 def _workloads(
-    resource: Resource, inventory: Inventory, before: Grid, grids: Sequence[Grid]
+    resource: Resource,
+    inventory: Inventory,
+    before: Grid,
+    grids: Sequence[Grid],
+    kinds: Collection[FigureKind[Any]],
 ) -> tuple[Floats, list[SizedWorkloads]]:
-    """Rates in the windows `before`, (windows, allocations), and all in those of the grids."""
+    """Rates in the windows `before`, (windows, allocations), and these kinds in the grids."""
     since = min(grid.since for grid in (before, *grids))
     until = max(grid.until for grid in (before, *grids))
     levels = read_levels([resource], since=since, until=until)[resource.pk]
-    unit, kinds = Unit(resource.unit), tuple(inventory.subjects)
+    unit = Unit(resource.unit)
     spans = [Span(grid=before, kinds=rate_kinds(unit))]
-    spans += [Span(grid=grid, kinds=kinds) for grid in grids]
-    first, *found = read_spans(inventory.subjects, spans, known=inventory.series)
+    spans += [Span(grid=grid, kinds=tuple(kinds)) for grid in grids]
+    wanted = {kind: inventory.subjects[kind] for kind in kinds}
+    series = {kind: inventory.series[kind] for kind in kinds}
+    first, *found = read_spans(wanted, spans, known=series)
     return rates_alone(inventory.rates[resource.pk], first, unit), [
         workloads_in(one, resource, inventory=inventory, levels=levels) for one in found
     ]
@@ -190,10 +230,12 @@ def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
     congested = summarize_columns(during.rate, span_days=incident_days)
     found = []
     rates, sizes, backlogged = during.rate.T, during.mean_io_bytes.T, during.backlogged.T
+    drawn = _drawn(calm, rates)
     ends_us = grid.ends_us
     for place, row in enumerate(during.rows):
         rate = rates[place]
         known = ~np.isnan(rate)
+        calm_rates, congested_rates = drawn[place]
         found.append(
             AdviceAllocation(
                 allocation=row.pk,
@@ -205,8 +247,8 @@ def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
                 shares=row.shares,
                 congested=congested[place],
                 usual=usual[place],
-                congested_rates=_blocks(rate[known]),
-                calm_rates=_newest(calm[place]),
+                congested_rates=congested_rates,
+                calm_rates=calm_rates,
                 active=_is_active(rate, ends_us, grid),
                 backlogged=_mostly(backlogged[place][known]),
                 mean_io_bytes=_mean_io_bytes(rate, sizes[place], unit),
@@ -215,23 +257,34 @@ def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
     return tuple(found)
 
 
-def _newest(rate: Floats) -> tuple[float, ...]:
+def _drawn(calm: Floats, congested: Floats) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """The windows from which demands are drawn, calm and congested; (allocations, windows) each.
+
+    With few digits, because they are stored with the advice.
+    """
+    chosen = [
+        part
+        for calm_line, line in zip(calm, congested, strict=True)
+        for part in (_newest(calm_line), _blocks(line))
+    ]
+    rates = iter(significant(np.concatenate(chosen)).tolist())
+    lines = [tuple(islice(rates, len(one))) for one in chosen]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+def _newest(rate: Floats) -> Floats:
     """The last known windows, which are most like those to come; (windows)."""
-    known = rate[~np.isnan(rate)]
-    return _digits(known[-DRAWN_WINDOWS:])
+    return rate[~np.isnan(rate)][-DRAWN_WINDOWS:]
 
 
-def _blocks(rate: Floats) -> tuple[float, ...]:
-    """Blocks of neighbouring windows from all over the incident; (windows), all known."""
+def _blocks(rate: Floats) -> Floats:
+    """Blocks of neighbouring windows from all over the incident; (windows)."""
+    rate = rate[~np.isnan(rate)]
     if len(rate) <= DRAWN_WINDOWS:
-        return _digits(rate)
+        return rate
     begins = np.linspace(0, len(rate) - BLOCK, DRAWN_WINDOWS // BLOCK).astype(np.intp)
-    return _digits(rate[begins[:, np.newaxis] + np.arange(BLOCK)].ravel())
-
-
-def _digits(rates: Floats) -> tuple[float, ...]:
-    """As many digits as an answer has: they are stored with the advice."""
-    return tuple(rounded(one) for one in rates.tolist())
+    found: Floats = rate[begins[:, np.newaxis] + np.arange(BLOCK)].ravel()
+    return found
 
 
 def _mean_io_bytes(rate: Floats, size: Floats, unit: Unit) -> float | None:

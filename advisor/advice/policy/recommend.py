@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.db.models.functions import JSONObject
 
 from accounts.models import Organisation
+from advisor.advice.policy.decide.policy_advice import MODEL_VERSION, Choice, choose, explain
 from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.kind import POLICY
 from advisor.advice.recommendation_store import (
     REJUDGING_GAP,
+    StandingAdvice,
     be_the_only_adviser,
     keep,
     open_draft,
     standing_advice,
 )
-from advisor.core.canonical import dumps
+from advisor.core.canonical import dumps, to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
-from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.explanation.answer import InsufficientData, NoChange
 from advisor.models import (
     Incident,
     Policy,
@@ -79,16 +81,21 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     if reason := _held_up(status, incident, muting, standing.draft):
         return _save_gap(status, reason)
     until = status.judged_until or now
-    inputs = policy_inputs(resource, incident, policy=policy, until=until, now=now)
-    found = dumps(POLICY.decide(inputs))
-    plain = json.loads(found)
-    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
-        return _save_gap(status, plain["summary"])
-    if rejected := standing.rejected_as(plain):
-        return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
-    if open_one := standing.open_as(plain):
+    look = partial(policy_inputs, resource, incident, policy=policy, until=until, now=now)
+    # What is told of a policy costs more than to choose it, and most looks choose what stands.
+    is_likely_new = standing.is_empty or policy is not None
+    inputs = look(with_past=is_likely_new)
+    chosen = choose(inputs)
+    if not is_likely_new and isinstance(_settled(chosen, standing), Choice):
+        inputs = look(with_past=True)
+        chosen = choose(inputs)
+    settled = _settled(chosen, standing)
+    if isinstance(settled, Recommendation):
         _save_gap(status, "")
-        return open_one
+        return settled
+    if isinstance(settled, str):
+        return _save_gap(status, settled)
+    found = dumps(explain(settled))
     # Only now, because the detector needs the row. Meanwhile judging again may have begun, and a
     # person may have composed a draft.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
@@ -105,6 +112,18 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         found=found,
         now=now,
     )
+
+
+def _settled(
+    chosen: Choice | InsufficientData | NoChange, standing: StandingAdvice
+) -> Choice | Recommendation | str:
+    """The choice if it is new, else the open one that says it, or why nothing is said."""
+    if not isinstance(chosen, Choice):
+        return chosen.summary
+    plain = {"model_version": MODEL_VERSION, "allocations": to_plain(chosen.policy)}
+    if rejected := standing.rejected_as(plain):
+        return f"rejected as {rejected.pk}: {rejected.decision_reason}"
+    return standing.open_as(plain) or chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

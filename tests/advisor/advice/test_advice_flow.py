@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.policy import recommend as policy_advice
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.recommend import recommend
 from advisor.advice.registry import answer
@@ -225,6 +226,32 @@ def test_policy_advice_stays_if_judging_again_begins_while_it_computes(
 
     assert meanwhile == "samples came late: windows that they change are judged again first"
     assert list(Recommendation.objects.all()) == [found]
+
+
+def test_look_that_chooses_what_stands_leaves_the_past_alone(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    looks = []
+
+    def note(*resource_and_incident: Any, **options: Any) -> AdviceInputs:
+        looks.append(policy_inputs(*resource_and_incident, **options))
+        return looks[-1]
+
+    monkeypatch.setattr(policy_advice, "policy_inputs", note)
+
+    found = recommend(resource=cluster.uplink, now=NOW)
+    assert recommend(resource=cluster.uplink, now=NOW) == found
+    Allocation.objects.filter(workload__name="web-1").update(reservation=50 * MBIT)
+    changed = recommend(resource=cluster.uplink, now=NOW)
+
+    assert [bool(len(one.past.windows)) for one in looks] == [True, False, False, True]
+    assert isinstance(changed, Recommendation)
+    assert changed != found
+    told = json.loads(changed.answer)
+    assert told["counterfactual"]["windows"] == len(looks[-1].past.windows)
+    assert changed.answer == answer("policy", changed.inputs)
 
 
 def test_what_no_allocation_sent_is_what_the_host_wants(cluster: Cluster) -> None:

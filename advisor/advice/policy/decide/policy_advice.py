@@ -7,7 +7,7 @@ reservation still harms others, and the past week justifies it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 
 from advisor.advice.policy.decide.candidate import (
@@ -61,8 +61,43 @@ MODEL_VERSION = "policy-6"
 """Changes whenever the same inputs may give another answer."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A policy that is better than the one in force, without its reasons.
+
+    `justification` is what the past says for its limits; empty without new ones.
+    """
+
+    setting: Setting
+    kind: RecommendationKind
+    policy: Policy
+    refused: tuple[Alternative, ...]
+    justification: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsLeft:
+    """Shares and reservations are in force as advised: the past decides on limits."""
+
+    setting: Setting
+    policy: Policy
+    refused: tuple[Alternative, ...]
+
+
 def advise(inputs: AdviceInputs) -> Advice:
     """The policy that would help most, or what is missing, or why nothing should change."""
+    found = choose(inputs)
+    return explain(found) if isinstance(found, Choice) else found
+
+
+def choose(inputs: AdviceInputs) -> Choice | InsufficientData | NoChange:
+    """The policy that would help most, and nothing that is only told of it."""
+    found = choose_without_past(inputs)
+    return _with_limits(found) if isinstance(found, LimitsLeft) else found
+
+
+def choose_without_past(inputs: AdviceInputs) -> Choice | LimitsLeft | InsufficientData | NoChange:
+    """The same where the past is not needed for it."""
     missing = _missing(inputs)
     if missing:
         needs = "; ".join(f"{one.what}: {one.have} of {one.need}" for one in missing)
@@ -110,8 +145,8 @@ def _no_change(summary: str, tried: Sequence[Alternative] = ()) -> NoChange:
     return NoChange(summary=summary, model_version=MODEL_VERSION, alternatives=tuple(tried))
 
 
-def _choose(setting: Setting) -> Advice:
-    """Stated reservations or shares, then usual reservations, then limits."""
+def _choose(setting: Setting) -> Choice | LimitsLeft | NoChange:
+    """Stated reservations or shares, then usual reservations; limits are left for last."""
     inputs = setting.inputs
     wanted = stated_reservations(inputs)
     policy, admission = with_reservations(inputs, wanted, setting.capacity)
@@ -123,15 +158,10 @@ def _choose(setting: Setting) -> Advice:
         if grant.reservation > 0 and allocation.workload in setting.victims
     ]
     kind = RecommendationKind.RESERVATION if helped else RecommendationKind.SHARES
-    refused = [] if admission.admitted else [_refusal(inputs, wanted, admission)]
+    refused = () if admission.admitted else (_refusal(inputs, wanted, admission),)
     held = with_limits_in_force(inputs, policy)
     if same(held, inputs.in_force):
-        choice = choose_limits(setting, held)
-        if choice.justification is None:
-            return _in_force_is_best(inputs, choice.refused)
-        refused += choice.refused
-        found = _recommend(setting, RecommendationKind.LIMIT, choice.policy, refused)
-        return replace(found, justification=choice.justification)
+        return LimitsLeft(setting=setting, policy=held, refused=refused)
     gone = _gone_aggressors(setting)
     if gone and kind is RecommendationKind.SHARES:
         return _no_change(
@@ -139,7 +169,20 @@ def _choose(setting: Setting) -> Advice:
             f"{'sends' if len(gone) == 1 else 'send'} no samples any more: "
             "nobody whose load is seen is left to divide with"
         )
-    return _recommend(setting, kind, held, refused)
+    return Choice(setting=setting, kind=kind, policy=held, refused=refused)
+
+
+def _with_limits(left: LimitsLeft) -> Choice | NoChange:
+    choice = choose_limits(left.setting, left.policy)
+    if choice.justification is None:
+        return _in_force_is_best(left.setting.inputs, choice.refused)
+    return Choice(
+        setting=left.setting,
+        kind=RecommendationKind.LIMIT,
+        policy=choice.policy,
+        refused=(*left.refused, *choice.refused),
+        justification=choice.justification,
+    )
 
 
 def _gone_aggressors(setting: Setting) -> list[str]:
@@ -175,9 +218,9 @@ def _refusal(
     )
 
 
-def _recommend(
-    setting: Setting, kind: RecommendationKind, policy: Policy, refused: Sequence[Alternative]
-) -> Recommendation:
+def explain(choice: Choice) -> Recommendation:
+    """The chosen policy with everything that it rests on and that is expected of it."""
+    setting, kind, policy = choice.setting, choice.kind, choice.policy
     inputs = setting.inputs
     rows = _rows(setting, policy)
     comparison = Comparison(
@@ -196,11 +239,12 @@ def _recommend(
         summary=summarize(setting, kind, rows),
         allocations=rows,
         evidence=_evidence(setting),
-        alternatives=(*alternatives(setting, kind, policy, by_shares(inputs)), *refused),
+        alternatives=(*alternatives(setting, kind, policy, by_shares(inputs)), *choice.refused),
         confidence=confidence_in(setting, rows),
         reversibility=REVERSIBILITY,
         model_version=MODEL_VERSION,
         counterfactual=played,
+        justification=choice.justification,
         past_gap="" if played else inputs.past.gap or "no samples were stored in that time",
     )
 
