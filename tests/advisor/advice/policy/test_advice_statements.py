@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.advice.policy.decide.policy_advice import Choice, choose
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
+from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import loads, to_plain
 from advisor.core.detection.external_workload import ExternalLoad, ExternalState
@@ -20,7 +23,7 @@ from tests.advisor.scenario import NOW
 from tests.web.fleet import empty_fleet
 from tests.web.many_allocations import shared_datastore, shared_uplink
 
-MOST_STATEMENTS = 11
+MOST_STATEMENTS = 10
 """Of samples that are sealed. What is not sealed yet takes one more for each kind of samples."""
 KINDS_OF_SAMPLES = 2
 
@@ -101,3 +104,17 @@ def test_past_ends_with_the_last_window_that_was_judged() -> None:
     # Samples are there until now; whether their windows are congested is not known yet.
     ends = loads(AdviceInputs, advice.inputs).past.windows.ends
     assert judged - timedelta(minutes=1) < ends[-1] <= judged
+
+
+@pytest.mark.parametrize("shared", [shared_datastore, shared_uplink], ids=["datastore", "uplink"])
+def test_look_without_the_past_chooses_the_same(shared: Callable[..., Resource]) -> None:
+    resource = shared(empty_fleet(NOW), "shared", allocations=10)
+    congested(resource)
+    incident = Incident.objects.get()
+    look = partial(policy_inputs, resource, incident, policy=None, until=NOW, now=NOW)
+
+    quick, whole = (choose(look(with_past=with_past)) for with_past in (False, True))
+
+    assert isinstance(quick, Choice)
+    assert isinstance(whole, Choice)
+    assert (quick.kind, quick.policy, quick.refused) == (whole.kind, whole.policy, whole.refused)
