@@ -15,6 +15,8 @@ COMMANDS = {
         "compliance": "desired, applied and measured values of every allocation",
         "rejects": "lines that were sent but not stored, and why",
         "import": "samples of files, with a report of what was congested, when and by whom",
+        "bundle": "an incident as a file under pseudonyms, for others to look at",
+        "trust": "bundles through detection, attribution and advice, with how much was right",
         "replay": "published experiments in the simulator, compared with their results",
     },
     "Decide": {
