@@ -115,14 +115,16 @@ class Service:
 
 
 @contextmanager
-def agent(*, keeps_iocost: bool = False, tracks_capacity: bool = False) -> Iterator[Service]:
+def agent(
+    *, keeps_iocost: bool = False, tracks_capacity: bool = False, report_s: float = POLL_S
+) -> Iterator[Service]:
     """The agent's process, from its start until it has put the kernel back as it was found."""
     service = Service()
     with listening(service) as port:
         iocost = {"keep_iocost" if keeps_iocost else "capacity_is_measured": [NAME]}
         if tracks_capacity:
             iocost["track_capacity"] = [NAME]
-        configuration = configure(Path(mkdtemp(prefix="agent-")), port, iocost)
+        configuration = configure(Path(mkdtemp(prefix="agent-")), port, iocost, report_s=report_s)
         process = subprocess.Popen(
             [sys.executable, "-m", "enforcers", "run", "--config", configuration]
         )
@@ -162,7 +164,9 @@ def _allocation(wish: Wish) -> Allocation:
     )
 
 
-def configure(folder: Path, port: int, iocost: Mapping[str, Sequence[str]]) -> Path:
+def configure(
+    folder: Path, port: int, iocost: Mapping[str, Sequence[str]], *, report_s: float = POLL_S
+) -> Path:
     """Write what enrolling a host writes, and give the place of the configuration."""
     for name, secret in (("token", _TOKEN.encode()), ("signing-key", _KEY)):
         (folder / name).write_bytes(secret)
@@ -170,7 +174,7 @@ def configure(folder: Path, port: int, iocost: Mapping[str, Sequence[str]]) -> P
     configuration = folder / "agent.toml"
     configuration.write_text(
         f'[agent]\nhost = "{HOST}"\nstate_dir = "state"\n'
-        f"poll_s = {POLL_S}\nreport_s = {POLL_S}\n"
+        f"poll_s = {report_s}\nreport_s = {report_s}\n"
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
         'token_file = "token"\nsigning_key_file = "signing-key"\n'
         f'[cgroup_io]\nsubtrees = ["{PARENT}"]\ndevices = ["{NAME}"]\n'

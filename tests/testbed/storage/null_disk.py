@@ -26,9 +26,9 @@ SHARED_PARAMETER = f"null_blk.hw_queue_depth={SHARED_QUEUE_DEPTH}"
 """The kernel must be told of it before the first of these disks is made."""
 
 
-def make_disk(*, iops: float) -> str:
+def make_disk(*, iops: float, queue_depth: int = _QUEUE_DEPTH) -> str:
     """Make the disk anew, without limits and iocost, and give its MAJ:MIN."""
-    return _make(NAME, iops=iops, queue_depth=_QUEUE_DEPTH)
+    return _make(NAME, iops=iops, queue_depth=queue_depth)
 
 
 def make_shared_disks(names: Sequence[str], *, iops: float) -> list[str]:
