@@ -61,6 +61,7 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
     parts = [
         row.summary,
         _section("Allocations", _allocations(answer.allocations, unit)),
+        *_suspicions(answer.allocations, unit),
         _section("Backtest (last week)", past_text(past_table(answer), unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", evidence.formula),
@@ -115,13 +116,22 @@ def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:
             "reservation": format_rate(one.reservation, unit) if one.reservation else None,
             "limit": None if one.limit is None else format_rate(one.limit, unit),
             "measured": None if one.measured is None else format_rate(one.measured, unit),
-            "predicted": format_rate(one.predicted_after, unit),
-            "expected": rates_between(one.interval, unit),
-            "not_sure": one.unsure or None,
+            "predicted": None if one.unsure else format_rate(one.predicted_after, unit),
+            "expected": None if one.unsure else rates_between(one.interval, unit),
         }
         for one in rows
     ]
     return table(rates, list(rates[0])) if rates else "none"
+
+
+def _suspicions(rows: Sequence[RecommendedAllocation], unit: str) -> list[str]:
+    """Whose rates are only suspected, and why; no section where there are none."""
+    lines = [
+        f"{one.workload} on {one.host}: {rates_between(one.interval, unit)}; {one.unsure}"
+        for one in rows
+        if one.unsure
+    ]
+    return [_section("Suspected, not proposed", "\n".join(lines))] if lines else []
 
 
 def _effects(rows: Sequence[Mapping[str, object]]) -> str:

@@ -43,7 +43,8 @@ class Change:
 class Effect:
     """One workload before and after: measured, predicted, and measured again under the policy.
 
-    `unsure` says why the prediction is no promise; it is empty where it is one.
+    `after` is None where it is only suspected, and `unsure` says why. `latency_now_ms` is what its
+    I/Os took in the incident; None, as `latency_interval`, where nothing is said of it.
     """
 
     workload: str
@@ -51,9 +52,11 @@ class Effect:
     reservation: float
     limit: float | None
     before: float | None
-    after: float
+    after: float | None
     interval: Interval | None
     unsure: str
+    latency_now_ms: float | None
+    latency_interval: Interval | None
     measured_since: float | None
     verdict: str | None
 
@@ -183,9 +186,11 @@ def _effects(answer: Answer | PolicyDraft, policy: Policy | None) -> list[Effect
                 reservation=item.reservation,
                 limit=item.limit,
                 before=item.measured,
-                after=item.predicted_after,
+                after=None if item.unsure else item.predicted_after,
                 interval=item.interval,
                 unsure=item.unsure,
+                latency_now_ms=item.latency_now_ms,
+                latency_interval=item.latency_interval,
                 measured_since=record.measured if record else None,
                 verdict=record.verdict if record else None,
             )

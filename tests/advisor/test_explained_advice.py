@@ -11,10 +11,13 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import Organisation
+from advisor.advice.policy.decide.policy_advice import advise
+from advisor.advice.policy.kind import POLICY
 from advisor.advice.recommendation_store import keep
 from advisor.advice.registry import KINDS, answer, kind_named
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation
+from tests.advisor.advice.policy.contended_resources import uplink
 from tests.advisor.advice.test_kinds import STORED
 from tests.advisor.scenario import NOW, make_cluster
 
@@ -96,3 +99,25 @@ def test_list_of_one_kind_leaves_out_others(
     rows = json.loads(sluice("recommendations", "--kind", kind or advice.kind, "--json"))
 
     assert [row["id"] for row in rows] == ([advice.pk] if listed else [])
+
+
+def test_rate_that_is_not_sure_is_listed_as_suspected() -> None:
+    cluster = make_cluster()
+    Organisation.objects.filter(slug="other").delete()
+    inputs = uplink()
+    row = keep(
+        resource=cluster.uplink,
+        kind=POLICY,
+        incident=None,
+        inputs=dumps(inputs),
+        found=dumps(advise(inputs)),
+        now=NOW,
+    )
+
+    said = sluice("recommendations", str(row.pk))
+
+    suspected = said.partition("\nSuspected, not proposed\n")[2].partition("\n\n")[0]
+    assert "web-1 on h1: " in suspected
+    assert "; 0 of 4 calm windows seen" in suspected
+    proposed = said.partition("\nAllocations\n")[2].partition("\n\n")[0]
+    assert "81.3 Mbit/s" not in proposed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -61,9 +62,28 @@ def test_every_workload_has_bars_before_and_after(
     page = shown(operator, advice)
 
     assert len(page.elements(".bars .before")) == len(answer.allocations)
-    assert len(page.elements(".bars .after")) == len(answer.allocations)
+    sure = [one for one in answer.allocations if not one.unsure]
+    assert len(page.elements(".bars .after")) == len(sure)
     # db-orders and web-shop have reservations.
     assert len(page.elements(".bars .promise")) == 2
+
+
+def test_rate_that_is_not_sure_has_no_bar_and_is_called_suspected(
+    operator: Client, advice: Recommendation
+) -> None:
+    answer = json.loads(advice.answer)
+    first = answer["allocations"][0]
+    first |= {"unsure": "it was seen twice", "interval": {"low": 1.0, "high": 9.0, "level": 0.9}}
+    Recommendation.objects.filter(pk=advice.pk).update(answer=json.dumps(answer))
+    sure = sum(not one["unsure"] for one in answer["allocations"])
+
+    page = shown(operator, advice)
+
+    assert len(page.elements(".bars .after")) == sure
+    told = [one.all_text() for one in page.elements(".bars .told")]
+    assert "suspected: 90 % between 1.00 and 9.00; it was seen twice" in [
+        text.replace("\N{NO-BREAK SPACE}", " ") for text in told
+    ]
 
 
 def test_of_many_workloads_those_that_change_most_stand_first(

@@ -19,7 +19,7 @@ class BarPair:
 
     effect: PolicyEffect
     before: int | None
-    after: int
+    after: int | None
     measured_since: int | None
     promise: int | None
 
@@ -35,7 +35,7 @@ def policy_bars(effects: Sequence[PolicyEffect]) -> list[BarPair]:
         BarPair(
             effect=effect,
             before=scale.bar_or_none(effect.before),
-            after=scale.bar_or_none(effect.after) or 0,
+            after=scale.bar_or_none(effect.after),
             measured_since=scale.bar_or_none(effect.measured_since),
             promise=scale.bar(effect.reservation) if effect.reservation > 0 else None,
         )

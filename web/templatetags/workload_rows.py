@@ -18,6 +18,7 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.attribution.attribution import Suspect
 from advisor.core.attribution.measure import Measure
 from advisor.core.dependence import Dependence
+from advisor.core.quantity import significant
 from advisor.core.standing import workload_words
 from advisor.queries.allocations import AllocationLine
 from advisor.queries.recommendations import Change, Effect, RecommendationDetail
@@ -69,7 +70,7 @@ _BAR = """\
 <div class="who">{workload}<br><span class="muted small">{host}</span></div>
 <div class="tracks">
 <svg viewBox="0 0 1000 36" preserveAspectRatio="none" role="img"\
- aria-label="{workload}: before {before_text}, after {after} {unit}">{lines}</svg>
+ aria-label="{workload}: before {before_text}, after {after_text} {unit}">{lines}</svg>
 </div>
 <div class="figure">{before} <span class="muted">→</span> <strong>{after}</strong>{since}</div>\
 {expected}"""
@@ -175,7 +176,8 @@ def policy_bar_rows(
             unit=unit,
             before_text=number_text(bar.effect.before, scale),
             before=number(bar.effect.before, scale, "it was not measured in the incident"),
-            after=number(bar.effect.after, scale),
+            after_text=number_text(bar.effect.after, scale),
+            after=number(bar.effect.after, scale, "suspected, not proposed"),
             lines=_lines(bar, depth=36 if is_policy else 24),
             expected=_expected(bar.effect, scale),
             since=_since(bar, scale) if is_policy else "",
@@ -202,7 +204,7 @@ def _lines(bar: BarPair, *, depth: int) -> str:
 
 
 def _expected(effect: Effect, scale: Scale) -> str:
-    """Where the rate is expected, and why the prediction is no promise."""
+    """Where the rate and the latency are expected, and why they are only suspected."""
     told = []
     if effect.interval is not None:
         low, high = (
@@ -210,7 +212,16 @@ def _expected(effect: Effect, scale: Scale) -> str:
         )
         told.append(f"{percent(effect.interval.level)} between {low} and {high}")
     if effect.unsure:
-        told.append(f"not sure: {escape(effect.unsure)}")
+        told = [f"suspected: {'; '.join([*told, escape(effect.unsure)])}"]
+    if effect.latency_interval is not None and not effect.unsure:
+        low, high = (
+            significant(one, 2)
+            for one in (effect.latency_interval.low, effect.latency_interval.high)
+        )
+        told.append(
+            f"I/O takes {significant(effect.latency_now_ms or 0.0, 2)} ms now, "
+            f"{percent(effect.latency_interval.level)} between {low} and {high} ms"
+        )
     return f'<div class="told muted small">{"; ".join(told)}</div>' if told else ""
 
 

@@ -159,8 +159,10 @@ def _newest_state(detail: RecommendationDetail, now: datetime) -> PolicyState | 
 
 
 def _change(effect: Effect) -> float:
-    """How much a workload gains or loses; what was not measured stands last."""
-    return -1.0 if effect.before is None else abs(effect.after - effect.before)
+    """How much a workload gains or loses; what was not measured or is not sure stands last."""
+    if effect.before is None or effect.after is None:
+        return -1.0
+    return abs(effect.after - effect.before)
 
 
 def _prediction(detail: RecommendationDetail) -> dict[str, Any]:

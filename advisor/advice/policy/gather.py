@@ -20,7 +20,9 @@ from advisor.advice.policy.decide.policy_inputs import (
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain
 from advisor.core.demand.forecast import BLOCK
+from advisor.core.demand.latency import SeenLatency
 from advisor.core.detection import incident as core_incident
+from advisor.core.explanation.rounding import rounded
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
@@ -33,13 +35,13 @@ from advisor.history.allocation_history import (
 )
 from advisor.history.history import SizedWorkloads
 from advisor.history.inventory import Inventory, kept_inventory
-from advisor.history.levels import read_levels
+from advisor.history.levels import Levels, read_levels
 from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
 from advisor.history.stored.read import Span
 from advisor.models import Allocation, Incident, Policy, Resource, State
 from ingest.core.figures import PRESSURE, FigureKind
-from ingest.core.grid import Floats, Grid, Integers, grid_of, microseconds
+from ingest.core.grid import Flags, Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
 
 DAY = timedelta(days=1)
@@ -92,7 +94,31 @@ def policy_inputs(
         in_force=_in_force(policy),
         past=past,
         host_traffic=_host_traffic(resource, day.during),
+        latency=_latency(day),
     )
+
+
+def _latency(day: _Day) -> SeenLatency | None:
+    """What I/Os took in clear windows of the day before, and in the incident."""
+    levels = day.during.levels
+    if not day.during.resource.traits.costs_by_size:
+        return None
+    is_clear = levels.is_state(State.CLEAR) & (levels.places(day.before) >= 0)
+    calm = _mean_latency_ms(levels, is_clear)
+    congested = _mean_latency_ms(levels, levels.places(day.during.grid) >= 0)
+    if calm is None or congested is None:
+        return None
+    return SeenLatency(calm_ms=rounded(calm), congested_ms=rounded(congested))
+
+
+def _mean_latency_ms(levels: Levels, chosen: Flags) -> float | None:
+    """Over all I/Os of these windows, each of the size it had; None where there were none."""
+    known = chosen & ~np.isnan(levels.value) & ~np.isnan(levels.device_load) & (levels.load > 0)
+    if not known.any():
+        return None
+    # The value is of an I/O of the reference size; their device time is that of all I/Os.
+    waited = levels.value[known] * levels.device_load[known]
+    return float(waited.sum() / levels.load[known].sum())
 
 
 def _host_traffic(resource: Resource, during: SizedWorkloads) -> HostTraffic | None:

@@ -8,7 +8,11 @@ the windows to come. Both are drawn in blocks of neighbouring windows, which kee
 
     level  = mean of drawn blocks, of as many windows as were seen, over the mean
            + mean of drawn blocks, of as many windows as are to come, over the mean - 1
-    bounds = rate -+ 1.5 · (distance to the percentile)
+    bounds = rate -+ 1.35 · (distance to the percentile)
+
+Of who was held back nobody sees what it put off, and whether its clients wait for each answer
+(`answering.py`). So up to all that it missed may come on top, and up to the least part of its
+demand may be all that it wants; its rate is expected in the middle of the latter.
 
 The draws come from fixed numbers, so the same windows give the same forecast.
 """
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from advisor.core.demand.answering import parts_wanted
 from advisor.core.demand.kind import MOST_RATIO, Demand, DemandKind
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.waterfill import Floats
@@ -32,7 +37,7 @@ BURSTS = 4
 """Windows of each draw that are divided one by one where demands come in bursts."""
 BLOCK = 5
 """Neighbouring windows that are drawn together."""
-STRETCH = 1.5
+STRETCH = 1.35
 """What all windows seen have in common is in no draw. `make lab` measures how many rates lie
 within the bounds by this factor: 89 and 85 of a hundred in its first two calls."""
 CONTROL_ERROR = 0.03
@@ -52,9 +57,13 @@ Divide = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Forecast:
-    """The mean rate of each workload and its bounds, (workloads) each."""
+    """The mean rate of each workload, what it wants, and the bounds, (workloads) each.
+
+    What is wanted is infinite where nothing but the capacity bounds it.
+    """
 
     rate: Floats
+    wanted: Floats
     low: Floats
     high: Floats
 
@@ -66,18 +75,25 @@ class Forecast:
 def forecast(demands: Sequence[Demand], divide: Divide, *, horizon: int = HORIZON) -> Forecast:
     """The rates that these demands lead to under a policy, over so many windows."""
     if not demands:
-        return Forecast(rate=np.zeros(0), low=np.zeros(0), high=np.zeros(0))
+        nobody = np.zeros(0)
+        return Forecast(rate=nobody, wanted=nobody, low=nobody, high=nobody)
     numbers = _Numbers()
     comes_in_bursts = any(one.kind is DemandKind.BURSTY for one in demands)
-    rate = divide(_columns([_expected(one, numbers) for one in demands])).mean(axis=0)
+    expected = _columns([_expected(one, numbers) for one in demands])
+    parts = parts_wanted(demands, expected.mean(axis=0), divide)
+    expected = expected * parts.mean(axis=0)
+    rate = divide(expected).mean(axis=0)
     bursts = BURSTS if comes_in_bursts else 1
     drawn = _columns([_drawn(one, horizon, bursts, numbers) for one in demands])
+    if (parts != 1).any():
+        drawn *= np.repeat(_answered(parts, numbers), bursts, axis=0)
     means = divide(drawn).reshape(DRAWS, bursts, len(demands)).mean(axis=1)
     means *= 1 + CONTROL_ERROR * numbers.normal(means.shape)
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(means, [tail, 100 - tail], axis=0)
     return Forecast(
         rate=rate,
+        wanted=expected.mean(axis=0),
         low=np.maximum(rate - STRETCH * np.maximum(rate - low, 0.0), 0.0),
         high=rate + STRETCH * np.maximum(high - rate, 0.0),
     )
@@ -95,7 +111,9 @@ def _expected(demand: Demand, numbers: "_Numbers") -> Floats:
         bounded = np.isfinite(demand.most)
         return np.array([EXPECTED_RATIO * demand.least if bounded else np.inf])
     if demand.kind is DemandKind.BURSTY:
-        return demand.windows[numbers.places(len(demand.windows), (DRAWS,))]
+        order = np.argsort(numbers.even((DRAWS,)))
+        places = (order + numbers.even((DRAWS,))) * len(demand.windows) / DRAWS
+        return np.sort(demand.windows)[places.astype(np.intp)]
     return np.array([demand.windows.mean()])
 
 
@@ -109,8 +127,28 @@ def _drawn(demand: Demand, horizon: int, bursts: int, numbers: "_Numbers") -> Fl
     mean = float(demand.windows.mean())
     level = np.repeat(_level(demand, horizon, numbers), bursts)
     if demand.kind is DemandKind.BURSTY:
-        return level * demand.windows[numbers.places(len(demand.windows), level.shape)]
+        return level * np.sort(demand.windows)[_spread(len(demand.windows), bursts, numbers)]
     return level * mean
+
+
+def _spread(count: int, bursts: int, numbers: "_Numbers") -> Indexes:
+    """Places of sorted windows, (draws · bursts): those of a draw are from all parts of them.
+
+    A few of many by chance would have a mean of their own, which is no error of the forecast.
+    Which of them is the high one is drawn, so that those of two workloads meet by chance.
+    """
+    begin = numbers.places(bursts, (DRAWS, 1))
+    part = (np.arange(bursts) + begin) % bursts
+    places = (part + numbers.even((DRAWS, bursts))) * count / bursts
+    return places.astype(np.intp).ravel()
+
+
+def _answered(parts: Floats, numbers: "_Numbers") -> Floats:
+    """Which part of its demand each workload wants, (draws, workloads)."""
+    middle, half = parts.mean(axis=0), (parts[1] - parts[0]) / 2
+    spread = (2 * numbers.even((DRAWS, parts.shape[1])) - 1) / STRETCH
+    drawn: Floats = middle + half * spread
+    return drawn
 
 
 def _level(demand: Demand, horizon: int, numbers: "_Numbers") -> Floats:
@@ -123,7 +161,8 @@ def _level(demand: Demand, horizon: int, numbers: "_Numbers") -> Floats:
         _block_means(windows, count, numbers) / mean for count in (len(windows), horizon)
     )
     comes_later = np.where(numbers.even((DRAWS,)) < 0.5, numbers.even((DRAWS,)), 0.0)
-    put_off: Floats = 1 + comes_later * demand.deferred / (mean * horizon)
+    most = demand.deferred / (mean * horizon) / STRETCH
+    put_off: Floats = 1 + comes_later * most
     return np.maximum(seen + coming - 1, LEAST_LEVEL) * put_off
 
 

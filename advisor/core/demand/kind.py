@@ -26,6 +26,8 @@ INDEPENDENT_PART = 3
 """Neighbouring windows are alike, so so many of them count as one."""
 HELD_RATIO = 0.95
 BURSTY_VARIATION = 0.6
+STEADY_VARIATION = 0.04
+"""Whose calm windows vary less goes by a clock, whatever the others do."""
 FEWEST_CALM = 4
 """With fewer calm windows nothing is known of what a workload wants."""
 MOST_RATIO = 2.0
@@ -73,7 +75,9 @@ class Demand:
     """What a workload wants: `windows` of like load, drawn from for a kind that is not open.
 
     An open kind wants at least `least`, at most `most`, which may be infinite. `deferred` is the
-    work that was put off in the incident and may come on top, as a rate times windows.
+    work that was put off in the incident and may come on top, as a rate times windows. `answers`
+    says that clients may wait for each answer, and so want less where they wait longer; `parts`
+    are the least and the most that they then want of it, where that is known.
     """
 
     kind: DemandKind
@@ -81,6 +85,8 @@ class Demand:
     least: float = 0.0
     most: float = inf
     deferred: float = 0.0
+    answers: bool = False
+    parts: tuple[float, float] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -128,8 +134,12 @@ def _alone(seen: SeenRates) -> Demand:
     if _variation(calm) > BURSTY_VARIATION:
         return Demand(kind=DemandKind.BURSTY, windows=windows)
     missed = max(float(calm.mean()) - least, 0.0) * len(congested)
-    put_off = missed if is_held and seen.waits else 0.0
-    return Demand(kind=DemandKind.PACED, windows=windows, deferred=put_off)
+    return Demand(
+        kind=DemandKind.PACED,
+        windows=windows,
+        deferred=missed if is_held and seen.waits is not False else 0.0,
+        answers=is_held and _variation(calm) > STEADY_VARIATION,
+    )
 
 
 def _grew(calm: Floats, congested: Floats) -> bool:

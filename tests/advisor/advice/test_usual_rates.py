@@ -104,7 +104,9 @@ def test_advice_is_predicted_by_what_was_usual(cluster: Cluster) -> None:
     )
     assert row["predicted_after"] == pytest.approx(30 * MBIT, rel=0.01)
     assert row["interval"]["low"] < 30 * MBIT < row["interval"]["high"]
-    assert "web-2 gets 10.0 Mbit/s now, 2" in found.summary
+    # What it puts off meanwhile may come on top, so its rate is only suspected; its gain is sure.
+    assert row["unsure"]
+    assert "web-2 gets 10.0 Mbit/s now, at least 2" in found.summary
     assert found.summary.endswith("predicted")
     effects = json.loads(found.answer)["counterfactual"]["allocations"]
     rates = {one["workload"]: one["contended"]["rate_after"] for one in effects}
@@ -140,6 +142,10 @@ def test_iops_are_of_each_workloads_own_size() -> None:
     # 100 + 400 · 1.949 = 879.7 I/Os of 8 kB was spent: half of it is due to each.
     assert rows["db"]["entitlement"] == pytest.approx(439.8, rel=0.01)
     assert rows["scan"]["entitlement"] == pytest.approx(439.8 / 1.949, rel=0.01)
-    # db takes its usual 300, and the scan 579.7 / 1.949.
-    assert rows["db"]["predicted_after"] == pytest.approx(300, rel=0.01)
-    assert rows["scan"]["predicted_after"] == pytest.approx(297.4, rel=0.01)
+    # db had 300 · 5 ms and 100 · 60 ms in flight: 8.25 clients that think for 22.5 ms. Behind 2 to
+    # 10 of the disk's 500 I/Os a second they take 9 to 25 ms; and the scan takes the rest.
+    db = (8.25 / 31.5 + 8.25 / 47.5) / 2 * 1000
+    assert rows["db"]["predicted_after"] == pytest.approx(db, rel=0.01)
+    assert rows["scan"]["predicted_after"] == pytest.approx((879.7 - db) / 1.949, rel=0.01)
+    assert rows["db"]["latency_now_ms"] == pytest.approx(60, rel=0.02)
+    assert rows["db"]["latency_ms"] == pytest.approx(5 + 4 * 1000 / 500, rel=0.02)

@@ -108,7 +108,7 @@ def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
         inputs=inputs,
         capacity=capacity,
         capacity_source=source,
-        wants=demands(inputs),
+        wants=demands(inputs, capacity=capacity),
         io_costs=_io_costs(inputs),
         victims=victims,
         aggressors=aggressors,

@@ -25,6 +25,7 @@ from advisor.advice.policy.decide.candidate import (
 )
 from advisor.advice.policy.decide.demand import (
     demand_gap,
+    latencies_under,
     most_wanted,
     rate_wanted,
     why_unsure,
@@ -57,7 +58,7 @@ from advisor.core.forecast.counterfactual import counterfactual
 from advisor.core.quantity import format_rate
 from advisor.resource_kinds.registry import traits_of
 
-MODEL_VERSION = "policy-6"
+MODEL_VERSION = "policy-7"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -254,6 +255,8 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
     entitled = setting.rates(policy, demands=[None] * len(allocations))
     before = setting.rates(in_force(setting.inputs))
     after = forecast(setting.wants, partial(setting.divide, policy))
+    waits = latencies_under(setting.inputs, setting.wants, after, capacity=setting.capacity)
+    seen = setting.inputs.latency
     return tuple(
         RecommendedAllocation(
             allocation=allocation.allocation,
@@ -271,9 +274,12 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
             predicted_after=rounded(float(after.rate[place])),
             interval=round_all(after.interval(place)),
             unsure=why_unsure(setting.inputs, place, want, after),
+            latency_now_ms=None if wait is None or seen is None else rounded(seen.congested_ms),
+            latency_ms=None if wait is None else rounded(wait.ms),
+            latency_interval=None if wait is None else round_all(wait.interval),
         )
-        for place, (allocation, grant, want) in enumerate(
-            zip(allocations, policy, setting.wants, strict=True)
+        for place, (allocation, grant, want, wait) in enumerate(
+            zip(allocations, policy, setting.wants, waits, strict=True)
         )
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor.advice.policy.decide.host_traffic import HostTraffic
 from advisor.core.allocation import ReservationMode
+from advisor.core.demand.latency import SeenLatency
 from advisor.core.detection.incident import Incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
@@ -128,7 +129,8 @@ class AdviceInputs:
     `reservable` is how much of it may be reserved; None means all of it. `in_force` is the policy
     that hosts enforce; empty means that everybody takes what they get. `past` is the last week
     with one demand per allocation, in the order of the allocations. `host_traffic` takes part on
-    an uplink; None on a datastore, and in advice of former versions.
+    an uplink; None on a datastore, and in advice of former versions. `latency` is that of all
+    I/Os; None on an uplink, where it was not measured, and in advice of former versions.
     """
 
     resource: str
@@ -145,6 +147,7 @@ class AdviceInputs:
     samples_needed: int = ENOUGH_SAMPLES
     past: Past = NO_PAST
     host_traffic: HostTraffic | None = None
+    latency: SeenLatency | None = None
 
     def __post_init__(self) -> None:
         traits_of(self.kind)

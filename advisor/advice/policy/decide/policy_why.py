@@ -10,7 +10,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
 from advisor.core.explanation.rounding import rounded
-from advisor.core.quantity import format_rate
+from advisor.core.quantity import format_rate, significant
 
 SMALL_GAIN = 0.06
 """Who is predicted so much more or less is helped in what waits for it, not in its rate."""
@@ -23,7 +23,7 @@ def summarize(
     inputs = setting.inputs
     unit, place = inputs.unit, f"{inputs.kind} {inputs.resource}"
     lead = _lead(setting, rows)
-    gain = _gain(lead, unit)
+    gain = None if lead.unsure and not _is_sure(lead) else _gain(lead, unit)
     match kind:
         case RecommendationKind.RESERVATION:
             others = [
@@ -31,31 +31,50 @@ def summarize(
             ]
             change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}"
             who = lead.workload if others else "it"
-            return f"{change}{_others(others, unit)} on {place}: {who} gets {gain}"
+            change = f"{change}{_others(others, unit)} on {place}"
         case RecommendationKind.SHARES:
             ratio = ":".join(str(row.shares) for row in rows[:4]) + (":…" if rows[4:] else "")
-            return f"Divide {place} by shares {ratio}: {lead.workload} gets {gain}"
+            change, who = f"Divide {place} by shares {ratio}", lead.workload
         case RecommendationKind.LIMIT:
             limits = listed(
                 f"{row.workload} to {format_rate(row.limit, unit)}"
                 for row in rows
                 if row.limit is not None and row.workload in setting.aggressors
             )
-            return f"Limit {limits} on {place}: {lead.workload} gets {gain}"
+            change, who = f"Limit {limits} on {place}", lead.workload
         case _:
             assert_never(kind)
+    return f"{change}: {_suspicion(lead, unit) if gain is None else f'{who} gets {gain}'}"
+
+
+def _suspicion(lead: RecommendedAllocation, unit: str) -> str:
+    """Of whom a gain is only suspected: what it has, what is due to it, and why not more."""
+    now, due = format_rate(lead.measured or 0.0, unit), format_rate(lead.entitlement, unit)
+    return (
+        f"no gain is sure; {lead.workload} has {now} and is due {due} when it asks for more "
+        f"({lead.unsure})"
+    )
 
 
 def _gain(lead: RecommendedAllocation, unit: str) -> str:
-    """What it has and what it will have, as far as that is sure; and what it may have as well."""
+    """What it has and what it will surely have; and what it may have as well."""
     now, due = lead.measured or 0.0, lead.entitlement
-    if lead.unsure:
-        most = format_rate(due, unit)
-        return f"{format_rate(now, unit)} now, {most} if it wants so much ({lead.unsure})"
-    words = f"{format_rate(now, unit)} now, {_range(lead, unit)} predicted"
+    if lead.unsure and lead.interval is not None:
+        least = format_rate(lead.interval.low, unit)
+        return f"{format_rate(now, unit)} now, at least {least} predicted{_sooner(lead)}"
+    words = f"{format_rate(now, unit)} now, {_range(lead, unit)} predicted{_sooner(lead)}"
     if lead.predicted_after > now * (1 + SMALL_GAIN) or due <= lead.predicted_after:
         return words
     return f"{words}, {format_rate(due, unit)} due when it asks for more"
+
+
+def _sooner(lead: RecommendedAllocation) -> str:
+    """How long its I/O takes and will take, if that surely falls; else nothing."""
+    now, then = lead.latency_now_ms, lead.latency_interval
+    if now is None or then is None or then.high >= now:
+        return ""
+    low, high, before = (significant(one, 2) for one in (then.low, then.high, now))
+    return f", its I/O takes {before} ms now, {low} to {high} ms then"
 
 
 def _range(lead: RecommendedAllocation, unit: str) -> str:
@@ -87,12 +106,20 @@ def _lead(setting: Setting, rows: Sequence[RecommendedAllocation]) -> Recommende
     return max(victims or rows, key=lambda row: (row.reservation > 0, *_gain_of(row)))
 
 
-def _gain_of(row: RecommendedAllocation) -> tuple[bool, float]:
-    """Whether its gain is sure, and the gain; else what it lacks of its due."""
-    now = row.measured or 0.0
-    least = row.predicted_after if row.interval is None else row.interval.low
-    is_sure = not row.unsure and least > now
-    return is_sure, (least if is_sure else row.entitlement) - now
+def _gain_of(row: RecommendedAllocation) -> tuple[bool, bool, float]:
+    """Whether its rate is sure, or at least its gain, and the gain; else what it lacks."""
+    is_sure = _is_sure(row)
+    least = row.entitlement if not is_sure else _least(row)
+    return is_sure and not row.unsure, is_sure, least - (row.measured or 0.0)
+
+
+def _is_sure(row: RecommendedAllocation) -> bool:
+    """Whether it surely gains, however much; of whom too little was seen nothing is sure."""
+    return _least(row) > (row.measured or 0.0) and (not row.unsure or row.demand is not None)
+
+
+def _least(row: RecommendedAllocation) -> float:
+    return row.predicted_after if row.interval is None else row.interval.low
 
 
 def formula(setting: Setting) -> str:

@@ -23,7 +23,9 @@ class RecommendedAllocation:
     and `predicted_after` come from the same solver, with the policy in force and with the
     recommended one. None means it was not measured. `interval` is where the mean rate is expected;
     `interval_gap` says why there is none. `unsure` says why `predicted_after` is no promise; it is
-    empty where it is one.
+    empty where it is one. `latency_ms` is the mean latency that is expected of its I/Os, in
+    `latency_interval`, and `latency_now_ms` what it was in the incident; None on an uplink, and
+    where that is not known.
     """
 
     allocation: int
@@ -42,3 +44,6 @@ class RecommendedAllocation:
     unsure: str = ""
     demand_gap: str = ""
     io_cost: float = 1.0
+    latency_now_ms: float | None = None
+    latency_ms: float | None = None
+    latency_interval: Interval | None = None

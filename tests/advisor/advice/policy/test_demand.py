@@ -6,10 +6,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from advisor.advice.policy.decide.demand import TOO_WIDE
 from advisor.advice.policy.decide.policy_advice import advise
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.core.canonical import dumps, loads
+from advisor.core.demand.latency import SeenLatency
 from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.grant import Grant
 from advisor.core.iosize import size_cost
 from tests.advisor.advice.policy.contended_resources import (
     MBIT,
@@ -72,7 +75,7 @@ def test_the_headline_tells_the_gain_that_is_sure_not_the_largest():
 
     advice = advise(replace(inputs, allocations=(db, *inputs.allocations[1:])))
 
-    assert advice.allocations[0].unsure.endswith("predicted")
+    assert advice.allocations[0].unsure == TOO_WIDE
     assert "app gets 100 IOPS now, " in advice.summary
 
 
@@ -110,6 +113,37 @@ def test_a_bursty_workload_is_predicted_its_mean_not_its_peak():
 
     assert row.predicted_after == pytest.approx(200, rel=0.2)
     assert row.interval.low < 200 < row.interval.high
+
+
+def test_latency_is_predicted_of_who_waits_behind_the_aggressor():
+    inputs = with_usual(datastore(), 200.0, 100.0, 200.0)
+    seen = SeenLatency(calm_ms=5.0, congested_ms=60.0)
+
+    advice = advise(replace(inputs, latency=seen))
+
+    db, app, batch = advice.allocations
+    # 2, 4 and 10 I/Os of a disk of 1,000 a second are in front of it, and 15 % is spread.
+    assert db.latency_now_ms == 60
+    assert db.latency_ms == pytest.approx(5 + 4)
+    assert db.latency_interval.low == pytest.approx((5 + 2) / 1.15)
+    assert db.latency_interval.high == pytest.approx((5 + 10) * 1.15)
+    assert app.latency_ms == db.latency_ms
+    assert batch.latency_ms > 40
+    assert "its I/O takes 60 ms now, 6.1 to 17 ms then" in advice.summary
+
+
+@pytest.mark.parametrize("why", ["a policy holds", "not measured"])
+def test_latency_is_not_predicted_without_one_queue_that_was_measured(why):
+    inputs = with_usual(datastore(), 200.0, 100.0, 200.0)
+    if why == "a policy holds":
+        held = Grant(allocation=1, reservation=0.0, limit=None, shares=7)
+        seen = SeenLatency(calm_ms=5.0, congested_ms=60.0)
+        inputs = replace(inputs, latency=seen, in_force=(held,))
+
+    advice = advise(inputs)
+
+    assert all(row.latency_ms is None for row in advice.allocations)
+    assert " ms" not in advice.summary
 
 
 def test_unknown_demand_says_why():

@@ -293,7 +293,7 @@ def test_demand_is_what_is_known_to_have_been_wanted(
 ) -> None:
     inputs = changed(datastore(), 2, **changes)
 
-    found = demands(inputs)[2]
+    found = demands(inputs, capacity=1000.0)[2]
 
     assert rate_wanted(found) == (None if rate is None else pytest.approx(rate))
     assert bool(demand_gap(inputs.allocations[2], found)) is (rate is None)
@@ -304,8 +304,8 @@ def test_queue_on_an_uplink_tells_who_waits_and_waiting_on_a_datastore_does_not(
     on_link = changed(uplink(), 0, **grown)
     on_disk = changed(datastore(), 2, **grown | {"calm_rates": (200.0,) * 40})
 
-    assert demands(on_link)[0].kind is DemandKind.GROWN
-    assert demands(on_disk)[2].kind is DemandKind.GREEDY
+    assert demands(on_link, capacity=1000.0)[0].kind is DemandKind.GROWN
+    assert demands(on_disk, capacity=1000.0)[2].kind is DemandKind.GREEDY
 
 
 def test_most_that_was_wanted_is_known_unless_a_queue_shows_more() -> None:

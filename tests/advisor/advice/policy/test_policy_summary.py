@@ -21,11 +21,12 @@ def test_two_reservations_are_both_told_with_their_rates():
     # 40 and 20 of 94 leave 34, a third of it for each.
     assert promised(40, 20) == (
         "Reserve 40.0 Mbit/s for web-1 and 20.0 Mbit/s for web-2 on uplink h1/eth0: "
-        "web-1 gets 31.2 Mbit/s now, 51.3 Mbit/s if it wants so much (0 of 4 calm windows seen)"
+        "no gain is sure; web-1 has 31.2 Mbit/s and is due 51.3 Mbit/s when it asks for more "
+        "(0 of 4 calm windows seen)"
     )
 
 
 def test_more_reservations_are_counted():
     assert promised(40, 20, 10).startswith(
-        "Reserve 40.0 Mbit/s for web-1 and what 2 others are promised on uplink h1/eth0: web-1 "
+        "Reserve 40.0 Mbit/s for web-1 and what 2 others are promised on uplink h1/eth0: "
     )

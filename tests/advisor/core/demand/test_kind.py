@@ -127,12 +127,30 @@ def test_who_was_held_back_wants_what_it_takes_in_calm_windows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "deferred"), [(True, 40 * 30), (None, 0), (False, 0)], ids=["waits", "?", "no"]
+    ("waits", "deferred"),
+    [(True, 40 * 30), (None, 40 * 30), (False, 0)],
+    ids=["waits", "nobody looked", "waits for nothing"],
 )
-def test_work_is_put_off_by_who_was_held_back_and_waits(
+def test_work_may_be_put_off_by_who_was_held_back_unless_nothing_waits(
     waits: bool | None, deferred: float
 ) -> None:
     assert only(seen(STEADY, [60.0] * 30, waits=waits)).deferred == deferred
+
+
+@pytest.mark.parametrize(
+    ("calm", "congested", "answers"),
+    [
+        ([100.0, 110.0, 90.0] * 10, [60.0] * 30, True),
+        # By a clock: what it does is not changed by what it waits for.
+        ([100.0, 104.0, 96.0] * 10, [60.0] * 30, False),
+        ([100.0, 110.0, 90.0] * 10, [96.0] * 30, False),
+    ],
+    ids=["varies and was held back", "by a clock", "was not held back"],
+)
+def test_clients_may_wait_for_answers_where_rates_vary_and_were_held_back(
+    calm: list[float], congested: list[float], answers: bool
+) -> None:
+    assert only(seen(calm, congested)).answers is answers
 
 
 def test_who_grew_less_than_half_of_the_most_wants_twice_what_it_got_at_most() -> None:
