@@ -77,7 +77,7 @@ testbed: setup ## measure on real kernels what the agent must hold, and print th
 	@scripts/kernels
 	@$(BIN)/python -m bench.testbed $(ARGS)
 
-lab: setup ## let policy advice predict what planted loads get on this kernel, measure it, and print the table (root; ARGS="--json FILE")
+lab: setup ## let policy advice predict what planted loads get on real kernels, measure it, and print the table (root; ARGS="--kind disk")
 	@$(BIN)/python -m bench.lab $(ARGS)
 
 testbed-programs: ## obtain kernels, a Debian 13, NFS server and vCenter for the testbed (Debian, amd64)

@@ -11,37 +11,56 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.fleet.kept_cluster import cache_dir
 from bench.fleet.rows import Row, as_json, as_table, not_measured
-from bench.lab.score import predictions, rows
+from bench.lab.score import in_force, latency_predictions, latency_rows, predictions, rows
 from bench.testbed.network.rows import missing_for_networks
+from tests.testbed.programs import missing_for_guests
 
 ROOT = Path(__file__).resolve().parents[2]
-AT_ONCE = 4
-"""Runs side by side: each needs little, and most of their time they wait."""
 KEPT_CALLS = 5
-UPLINK = "uplink"
+FEWEST_RUNS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of resource, the module of one run, and what keeps it from this machine.
+
+    `at_once` runs go side by side: those on uplinks mostly wait, those on disks compute.
+    """
+
+    name: str
+    module: str
+    missing: Callable[[], str | None]
+    at_once: int
+    has_latency: bool = False
+
+
+KINDS = (
+    Kind(name="uplink", module="bench.lab.uplink_run", missing=missing_for_networks, at_once=4),
+    Kind(
+        name="disk",
+        module="bench.lab.disk_run",
+        missing=missing_for_guests,
+        at_once=2,
+        has_latency=True,
+    ),
+)
 
 
 def main() -> None:
     """Print the table."""
     options = _options()
-    seeds = options.seeds or _new_seeds(options.uplinks)
-    print(f"seeds: {' '.join(map(str, seeds))}", flush=True)
-    why = missing_for_networks()
-    if why is not None:
-        table: list[Row] = [not_measured("uplink: all rows", "ratio", "all", why)]
-    else:
-        runs = _run_all(seeds, phase_s=options.phase)
-        if not options.seeds:
-            _keep(runs)
-        counted = _kept() if options.all else runs
-        table = [*_met(counted), *rows(UPLINK, predictions(counted))]
+    table: list[Row] = []
+    for kind in KINDS:
+        if kind.name in options.kind:
+            table += _table(kind, options)
     print(f"\n{as_table(table)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(table), indent=1) + "\n")
@@ -49,7 +68,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.lab", description=__doc__)
-    parser.add_argument("--uplinks", type=int, default=12, help="runs on uplinks")
+    names = [kind.name for kind in KINDS]
+    parser.add_argument("--kind", nargs="+", choices=names, default=names)
+    parser.add_argument("--runs", type=int, default=FEWEST_RUNS, help="runs of each kind")
     parser.add_argument("--phase", type=float, default=60.0, help="seconds of each of the phases")
     parser.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="repeat these runs")
     parser.add_argument("--all", action="store_true", help="count the runs of the last five calls")
@@ -57,18 +78,35 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _table(kind: Kind, options: argparse.Namespace) -> list[Row]:
+    why = kind.missing()
+    if why is not None:
+        return [not_measured(f"{kind.name}: all rows", "ratio", "all", why)]
+    seeds = options.seeds or _new_seeds(options.runs)
+    print(f"{kind.name}, seeds: {' '.join(map(str, seeds))}", flush=True)
+    runs = _run_all(kind, seeds, phase_s=options.phase)
+    if not options.seeds:
+        _keep(kind, runs)
+    counted = _kept(kind) if options.all else runs
+    scored = in_force(counted)
+    found = [_met(kind, counted, scored), *rows(kind.name, predictions(scored))]
+    if kind.has_latency:
+        found += latency_rows(kind.name, latency_predictions(scored))
+    return found
+
+
 def _new_seeds(count: int) -> list[int]:
     begin = time.time_ns() // 1_000_000 % 10**9
     return [begin + number for number in range(count)]
 
 
-def _run_all(seeds: Sequence[int], *, phase_s: float) -> list[dict[str, Any]]:
+def _run_all(kind: Kind, seeds: Sequence[int], *, phase_s: float) -> list[dict[str, Any]]:
     """Each run in a process of its own, some side by side; one that fails says so and is left."""
     found = []
     with TemporaryDirectory(prefix="sluice-lab-") as folder:
-        for begin in range(0, len(seeds), AT_ONCE):
-            part = seeds[begin : begin + AT_ONCE]
-            processes = [(seed, _started(seed, phase_s, Path(folder))) for seed in part]
+        for begin in range(0, len(seeds), kind.at_once):
+            part = seeds[begin : begin + kind.at_once]
+            processes = [(seed, _started(kind, seed, phase_s, Path(folder))) for seed in part]
             for seed, process in processes:
                 if process.wait() == 0:
                     run = json.loads(_file(seed, Path(folder)).read_text())
@@ -79,8 +117,8 @@ def _run_all(seeds: Sequence[int], *, phase_s: float) -> list[dict[str, Any]]:
     return found
 
 
-def _started(seed: int, phase_s: float, folder: Path) -> subprocess.Popen[bytes]:
-    module = [sys.executable, "-m", "bench.lab.uplink_run", str(seed)]
+def _started(kind: Kind, seed: int, phase_s: float, folder: Path) -> subprocess.Popen[bytes]:
+    module = [sys.executable, "-m", kind.module, str(seed)]
     asked = ["--phase", str(phase_s), "--out", str(_file(seed, folder))]
     return subprocess.Popen([*module, *asked], cwd=ROOT)
 
@@ -89,20 +127,18 @@ def _file(seed: int, folder: Path) -> Path:
     return folder / f"{seed}.json"
 
 
-def _met(runs: Sequence[dict[str, Any]]) -> list[Row]:
-    """How many planted incidents were answered with advice."""
+def _met(kind: Kind, runs: Sequence[dict[str, Any]], scored: Sequence[dict[str, Any]]) -> Row:
+    """How many planted incidents were answered with advice that came into force."""
     advised = sum(run["advice"] is not None for run in runs)
-    note = f"of {len(runs)}; seeds {' '.join(str(run['seed']) for run in runs)}"
-    return [
-        Row(
-            what=f"{UPLINK}: runs with advice",
-            unit="runs",
-            asked=">= 12",
-            measured=float(advised),
-            holds=advised >= 12,
-            note=note,
-        )
-    ]
+    return Row(
+        what=f"{kind.name}: runs with advice in force",
+        unit="runs",
+        asked=f">= {FEWEST_RUNS}",
+        measured=float(len(scored)),
+        holds=len(scored) >= FEWEST_RUNS,
+        note=f"of {len(runs)}, {advised} with advice; "
+        f"seeds {' '.join(str(run['seed']) for run in runs)}",
+    )
 
 
 def _calls() -> Path:
@@ -111,16 +147,18 @@ def _calls() -> Path:
     return folder
 
 
-def _keep(runs: Sequence[dict[str, Any]]) -> None:
+def _keep(kind: Kind, runs: Sequence[dict[str, Any]]) -> None:
     """Keep the runs of this call, and those of the four before it."""
-    (_calls() / f"{time.time_ns()}.json").write_text(json.dumps(runs) + "\n")
-    for old in sorted(_calls().glob("*.json"))[:-KEPT_CALLS]:
+    (_calls() / f"{kind.name}-{time.time_ns()}.json").write_text(json.dumps(runs) + "\n")
+    for old in sorted(_calls().glob(f"{kind.name}-*.json"))[:-KEPT_CALLS]:
         old.unlink()
 
 
-def _kept() -> list[dict[str, Any]]:
+def _kept(kind: Kind) -> list[dict[str, Any]]:
     return [
-        run for file in sorted(_calls().glob("*.json")) for run in json.loads(file.read_text())
+        run
+        for file in sorted(_calls().glob(f"{kind.name}-*.json"))
+        for run in json.loads(file.read_text())
     ]
 
 

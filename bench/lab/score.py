@@ -12,10 +12,12 @@ from bench.fleet.rows import Row, not_measured
 
 MOST_ERROR, MOST_P90 = 0.10, 0.25
 AGGRESSOR_P90 = 0.30
+MOST_LATENCY_ERROR, LATENCY_COVERED = 0.30, 0.80
 LEAST_SPOKEN = 0.60
+LEAST_KEPT = 0.90
 COVERED = (0.85, 0.95)
 LEAST_PART = 0.002
-"""A workload that got less than this part of the link is not scored: it did nothing."""
+"""A workload that got less than this part of the capacity is not scored: it did nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +43,16 @@ class Prediction:
         return abs(self.before - self.measured) / self.measured
 
 
+def in_force(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those in which something was advised and the agent says that it holds.
+
+    What does not hold is not scored, neither as right nor as wrong.
+    """
+    return [run for run in runs if run["advice"] is not None and run["in_force"]]
+
+
 def predictions(runs: Sequence[dict[str, Any]]) -> list[Prediction]:
-    """Those of all runs in which something was advised."""
+    """Those of all these runs."""
     return [
         Prediction(
             before=one["before"],
@@ -55,9 +65,72 @@ def predictions(runs: Sequence[dict[str, Any]]) -> list[Prediction]:
             measured=one["measured"],
         )
         for run in runs
-        if run["advice"] is not None
         for place, one in enumerate(run["workloads"])
-        if one["measured"] >= LEAST_PART * run["link"]
+        if one["measured"] >= LEAST_PART * run["capacity"]
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyPrediction:
+    """What was said of the latency of a workload's I/Os, and what they took; in ms."""
+
+    before: float
+    predicted: float
+    low: float
+    high: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        return abs(self.predicted - self.measured) / self.measured
+
+
+def latency_predictions(runs: Sequence[dict[str, Any]]) -> list[LatencyPrediction]:
+    """Those of all these runs of which a latency was predicted."""
+    return [
+        LatencyPrediction(
+            before=one["latency_now"],
+            predicted=one["latency_predicted"],
+            low=one["latency_low"],
+            high=one["latency_high"],
+            measured=one["latency"],
+        )
+        for run in runs
+        for one in run["workloads"]
+        if one["latency_predicted"] is not None
+        and one["latency"]
+        and one["measured"] >= LEAST_PART * run["capacity"]
+    ]
+
+
+def latency_rows(name: str, found: Sequence[LatencyPrediction]) -> list[Row]:
+    """The rows of latencies of one kind of resource."""
+    what = f"{name}: latency, median error"
+    if not found:
+        return [not_measured(what, "ratio", f"<= {MOST_LATENCY_ERROR:g}", "no such prediction")]
+    errors = [one.error for one in found]
+    unchanged = [abs(one.before - one.measured) / one.measured for one in found]
+    inside = float(np.mean([one.low <= one.measured <= one.high for one in found]))
+    error = float(np.median(errors))
+    return [
+        Row(
+            what=what,
+            unit="ratio",
+            asked=f"<= {MOST_LATENCY_ERROR:g}",
+            measured=error,
+            holds=error <= MOST_LATENCY_ERROR,
+            note=f"{len(found)} predictions, p90 {np.percentile(errors, 90):.0%}; of 'nothing "
+            f"changes' {np.median(unchanged):.0%}",
+        ),
+        Row(
+            what=f"{name}: latencies within their bounds",
+            unit="ratio",
+            asked=f">= {LATENCY_COVERED:g}",
+            measured=inside,
+            holds=inside >= LATENCY_COVERED,
+            note=f"the upper bound is {np.median([one.high / one.low for one in found]):.1f} "
+            "times the lower one",
+        ),
     ]
 
 
@@ -73,6 +146,7 @@ def rows(name: str, found: Sequence[Prediction]) -> list[Row]:
     ]
     if not found:
         return table
+    table.append(_at_least(name, [one for one in found if one.is_lead and not one.is_spoken]))
     part = len(spoken) / len(found)
     inside = float(np.mean([one.low <= one.measured <= one.high for one in found]))
     unchanged = [one.unchanged_error for one in found]
@@ -98,6 +172,22 @@ def rows(name: str, found: Sequence[Prediction]) -> list[Row]:
             f"{np.percentile(unchanged, 90):.0%}",
         ),
     ]
+
+
+def _at_least(name: str, leads: Sequence[Prediction]) -> Row:
+    """Headlines that tell the least of a gain, because no more of it is sure."""
+    what, asked = f"{name}: headlines of 'at least' that came true", f">= {LEAST_KEPT:g}"
+    if not leads:
+        return not_measured(what, "ratio", asked, "no such headline")
+    kept = float(np.mean([one.low <= one.measured for one in leads]))
+    return Row(
+        what=what,
+        unit="ratio",
+        asked=asked,
+        measured=kept,
+        holds=kept >= LEAST_KEPT,
+        note=f"{len(leads)} headlines",
+    )
 
 
 def _errors(what: str, found: Sequence[Prediction], most_p90: float) -> list[Row]:

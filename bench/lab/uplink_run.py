@@ -15,26 +15,23 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from advisor.advice.policy.decide.host_traffic import HostTraffic
-from advisor.advice.policy.decide.policy_advice import advise
+import numpy as np
+
 from advisor.advice.policy.decide.policy_answer import Recommendation
-from advisor.advice.policy.decide.policy_inputs import (
-    AdviceAllocation,
-    AdviceInputs,
-    summarize_rates,
+from advisor.core.observation import UplinkObservation
+from bench.lab.advised import (
+    advice_on,
+    allocations_of,
+    observed,
+    predicted,
+    window_end,
+    without_advice,
 )
-from advisor.core.detection.congestion import DetectorSettings, detect
-from advisor.core.detection.incident import fold_incidents
-from advisor.core.detection.observed import readings_of
-from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import AllocationObservation, UplinkObservation
-from advisor.resource_kinds.registry import traits_of
 from bench.lab.uplink_case import UplinkCase, uplink_case
 from bench.testbed.network.host import CONGESTION_CONTROL, FRAMES, class_of
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
@@ -46,7 +43,6 @@ WINDOW_S = 2.0
 SETTLE_S = 6.0
 """Of each phase so much is left out: connections open, and TCP finds its rate."""
 FULL_RATIO = 0.9
-BEGAN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 KIND = "uplink"
 
 
@@ -77,34 +73,19 @@ def run(case: UplinkCase, *, phase_s: float) -> dict[str, Any]:
         _start(built, case.extra)
         crowded = _watched(built, phase_s)
         advice = advice_of(case, calm, crowded)
-        found: dict[str, Any] = {"seed": case.seed, "culprit": case.culprit}
-        if not isinstance(advice, Recommendation):
-            return found | {"advice": None, "why": str(getattr(advice, "summary", advice))}
-        measured = _enforced(built, rig, case, advice, phase_s)
-        return found | {
-            "advice": advice.summary,
-            "lead": _lead(advice),
-            "link": case.link_bits_per_s,
-            "workloads": [
-                {
-                    "workload": row.workload,
-                    "load": case.loads[place].kind,
-                    "before": row.measured,
-                    "predicted": row.predicted_after,
-                    "low": None if row.interval is None else row.interval.low,
-                    "high": None if row.interval is None else row.interval.high,
-                    "unsure": row.unsure,
-                    "measured": measured[place],
-                }
-                for place, row in enumerate(advice.allocations)
-            ],
+        found: dict[str, Any] = {
+            "seed": case.seed,
+            "culprit": case.culprit,
+            "capacity": case.link_bits_per_s,
+            "calm": asdict(calm),
+            "crowded": asdict(crowded),
         }
-
-
-def _lead(advice: Recommendation) -> str:
-    """Whose gain the sentence tells: "...: w1 gets" or "for w1 ...: it gets"."""
-    lead = advice.summary.rsplit(": ", 1)[1].split(" ", 1)[0]
-    return advice.summary.split(" for ", 1)[1].split(" ", 1)[0] if lead == "it" else lead
+        if not isinstance(advice, Recommendation):
+            return found | without_advice(advice)
+        measured = _enforced(built, rig, case, advice, phase_s)
+        # Without it there is no measurement: `_enforced` fails.
+        found["in_force"] = True
+        return found | predicted(advice, [load.kind for load in case.loads], measured)
 
 
 @contextmanager
@@ -158,84 +139,32 @@ def _counters(built: Network) -> dict[str, tuple[int, int]]:
 
 def advice_of(case: UplinkCase, calm: Windows, crowded: Windows) -> object:
     """The product's advice on these windows."""
-    traits = traits_of(KIND)
-    mode = traits.modes[0]
-    allocations = _allocations(case, calm, crowded)
-    observations = tuple(
+    allocations = allocations_of(
+        np.array(calm.rates),
+        np.array(crowded.rates),
+        tiers=case.tiers,
+        reservations=case.reservations,
+    )
+    observations = [
         UplinkObservation(
-            at=_at(number),
+            at=window_end(number, WINDOW_S),
             window_s=WINDOW_S,
             tx_bits_per_s=sent,
             capacity_bits_per_s=case.link_bits_per_s,
-            allocations=tuple(
-                AllocationObservation(
-                    workload=one.workload,
-                    rate=rate,
-                    reservation=one.reservation,
-                    shares=float(one.stated_shares),
-                    usual_rate=None if one.usual is None else one.usual.mean,
-                )
-                for one, rate in zip(allocations, rates, strict=True)
-            ),
+            allocations=observed(allocations, rates),
         )
         for number, (rates, sent) in enumerate(
             zip((*calm.rates, *crowded.rates), (*calm.sent, *crowded.sent), strict=True)
         )
+    ]
+    return advice_on(
+        KIND,
+        observations,
+        allocations,
+        threshold=FULL_RATIO,
+        activity_floor=5.0,
+        capacity=case.link_bits_per_s,
     )
-    points = detect(
-        readings_of(observations),
-        settings=DetectorSettings(activity_floor=5.0),
-        threshold=FixedThreshold(value=FULL_RATIO),
-    ).points
-    incidents = fold_incidents(points, observations, mode)
-    if not incidents:
-        return "no incident"
-    host_part = traits.host_part
-    return advise(
-        AdviceInputs(
-            resource="lab",
-            kind=KIND,
-            unit=traits.units[0],
-            mode=mode,
-            capacity=case.link_bits_per_s,
-            reservable=None,
-            began_at=incidents[-1].started_at,
-            ended_at=_at(len(observations) - 1),
-            allocations=allocations,
-            incident=incidents[-1],
-            samples_needed=min(len(crowded.rates), 20),
-            host_traffic=None
-            if host_part is None
-            else HostTraffic(reservation=host_part(case.link_bits_per_s), demand=0.0),
-        )
-    )
-
-
-def _at(number: int) -> datetime:
-    return BEGAN_AT + timedelta(seconds=WINDOW_S * (number + 1))
-
-
-def _allocations(
-    case: UplinkCase, calm: Windows, crowded: Windows
-) -> tuple[AdviceAllocation, ...]:
-    found = []
-    for place, (usual, rates) in enumerate(
-        zip(zip(*calm.rates, strict=True), zip(*crowded.rates, strict=True), strict=True)
-    ):
-        found.append(
-            AdviceAllocation(
-                allocation=place,
-                workload=f"vm{place + 1}",
-                host="h1",
-                tier=case.tiers[place],
-                reservation=case.reservations[place],
-                usual=summarize_rates(usual, span_days=1.0),
-                congested=summarize_rates(rates, span_days=1.0),
-                calm_rates=tuple(usual),
-                congested_rates=tuple(rates),
-            )
-        )
-    return tuple(found)
 
 
 def _enforced(
