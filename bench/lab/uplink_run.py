@@ -114,10 +114,12 @@ def _watched(built: Network, phase_s: float) -> Windows:
     time.sleep(SETTLE_S)
     rates, sent = [], []
     count = int((phase_s - SETTLE_S) / WINDOW_S)
-    before, at_s = _counters(built), time.monotonic()
-    for _ in range(count):
-        time.sleep(max(at_s + WINDOW_S - time.monotonic(), 0.0))
-        now, now_s = _counters(built), time.monotonic()
+    began_s = time.monotonic()
+    at_s, before = _counters(built)
+    for number in range(count):
+        left_s = began_s + (number + 1) * WINDOW_S - time.monotonic()
+        time.sleep(max(left_s, WINDOW_S / 2))
+        now_s, now = _counters(built)
         per_s = 8 / (now_s - at_s)
         rates.append(tuple((now[f"p{n}"][0] - before[f"p{n}"][0]) * per_s for n in built.numbers))
         sent.append((now["up0"][1] - before["up0"][1]) * per_s)
@@ -125,16 +127,19 @@ def _watched(built: Network, phase_s: float) -> Windows:
     return Windows(rates=tuple(rates), sent=tuple(sent))
 
 
-def _counters(built: Network) -> dict[str, tuple[int, int]]:
-    """Bytes received and sent of the host's interfaces."""
-    text = built.runner.run(["cat", "/proc/net/dev"])
+def _counters(built: Network) -> tuple[float, dict[str, tuple[int, int]]]:
+    """Bytes received and sent of the host's interfaces, and when that was, by one reader.
+
+    On a busy machine it takes long until its answer is here.
+    """
+    text = built.runner.run(["cat", "/proc/uptime", "/proc/net/dev"])
     found = {}
     for line in text.splitlines():
         name, colon, numbers = line.partition(":")
         if colon:
             fields = numbers.split()
             found[name.strip()] = (int(fields[0]), int(fields[8]))
-    return found
+    return float(text.split(" ", 1)[0]), found
 
 
 def advice_of(case: UplinkCase, calm: Windows, crowded: Windows) -> object:
