@@ -15,7 +15,7 @@ from typing import Any
 from bench.lab.disk_case import PIECE_BYTES
 from bench.lab.disk_load import Book, start
 from tests.testbed.storage.agent import Wish, agent
-from tests.testbed.storage.groups import make_groups, stat
+from tests.testbed.storage.groups import ROOT, make_groups, stat
 from tests.testbed.storage.null_disk import PLACE, QUEUE, make_disk
 
 REPORT_S = 5.0
@@ -107,4 +107,10 @@ def _enforce(
         service.reports.clear()
         service.wait_until_enforced()
         outcomes = service.outcomes()
-    return {"before": before, "after": after, "outcomes": outcomes}
+        is_on = _iocost_is_on(one.number)
+    return {"before": before, "after": after, "outcomes": outcomes, "iocost": is_on}
+
+
+def _iocost_is_on(number: str) -> bool:
+    lines = (ROOT / "io.cost.qos").read_text().splitlines()
+    return any(line.startswith(f"{number} enable=1") for line in lines)

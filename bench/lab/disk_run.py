@@ -102,9 +102,17 @@ def run(case: DiskCase, *, phase_s: float) -> dict[str, Any]:
         found |= predicted(advice, kinds, after.rates, took_ms)
         outcomes = [outcome for outcome, _ in said["outcomes"].values()]
         return found | {
-            "in_force": set(outcomes) <= IN_FORCE,
+            "in_force": set(outcomes) <= IN_FORCE and _acts(advice, said),
             "outcomes": said["outcomes"],
         }
+
+
+def _acts(advice: Recommendation, said: Mapping[str, Any]) -> bool:
+    """Whether the kernel was told anything: of shares that are all alike the agent tells nothing.
+
+    Then each workload goes on as before, whatever is due to it.
+    """
+    return bool(said["iocost"]) or any(row.limit is not None for row in advice.allocations)
 
 
 def _watched(

@@ -46,14 +46,14 @@ def test_nothing_is_said_of_who_does_nothing_or_was_hardly_seen() -> None:
     assert (idle, new) == (None, None)
 
 
-def test_served_workloads_wait_behind_four_ios_of_a_busy_disk() -> None:
+def test_served_workloads_wait_behind_six_ios_of_a_busy_disk() -> None:
     latency = SeenLatency(calm_ms=5.0, congested_ms=50.0)
 
     steady, _ = under([seen([50.0] * 30, [50.0] * 30), GREEDY], latency, 500.0)
 
     assert steady is not None
-    # 4 of 500 a second
-    assert steady.ms == pytest.approx(5 + 8)
+    # 6 of 500 a second
+    assert steady.ms == pytest.approx(5 + 12)
 
 
 def test_one_client_that_thinks_gets_what_its_longer_rounds_leave_it() -> None:
@@ -65,8 +65,8 @@ def test_one_client_that_thinks_gets_what_its_longer_rounds_leave_it() -> None:
         demands_of([client, GREEDY]), [client, GREEDY], latency, capacity=500.0
     )
 
-    # Behind 10 I/Os, of 2 ms each, a round takes 15 + 5 + 20 ms; behind 2 of them 24.
-    assert demand.parts == pytest.approx((20 / 40, 20 / 24))
+    # Behind 18 I/Os, of 2 ms each, a round takes 15 + 5 + 36 ms; behind 3 of them 26.
+    assert demand.parts == pytest.approx((20 / 56, 20 / 26))
 
 
 def test_who_is_held_back_has_the_ios_in_flight_that_it_had() -> None:
