@@ -39,7 +39,7 @@ BLOCK = 5
 """Neighbouring windows that are drawn together."""
 STRETCH = 1.35
 """What all windows seen have in common is in no draw. `make lab` measures how many rates lie
-within the bounds by this factor: 89 and 85 of a hundred in its first two calls."""
+within the bounds by this factor: 89 and 95 of a hundred on uplinks in two calls."""
 CONTROL_ERROR = 0.03
 """What a mechanism misses by itself, one standard deviation."""
 EXPECTED_RATIO = 1.25
