@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -37,6 +38,12 @@ from ingest.core.grid import grid_of
 from ingest.core.line_protocol import Precision
 from ingest.write import store
 
+CASEBOOK = Path(__file__).parent / "bundles"
+"""Incidents that were planted on real kernels (`python -m bench.lab.bundles`).
+
+Those with an even number may serve to develop with. The odd ones only measure: no rule may be made
+by them.
+"""
 LINES_AT_ONCE = 5000
 _SLUG = "casebook-replay"
 

@@ -13,7 +13,7 @@ from accounts.table import table
 from advisor.core.canonical import to_plain
 from advisor.core.casebook.bundle import BundleError, read_bundle
 from advisor.core.casebook.score import Case, ScoreRow, score
-from advisor.decisions.casebook.replay import replay
+from advisor.decisions.casebook.replay import CASEBOOK, replay
 from advisor.errors import AdvisorError
 
 
@@ -26,7 +26,12 @@ class Command(PrintingCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json_option(parser)
         parser.add_argument(
-            "bundles", nargs="+", type=Path, metavar="BUNDLE", help="file or folder"
+            "bundles",
+            nargs="*",
+            type=Path,
+            default=[CASEBOOK],
+            metavar="BUNDLE",
+            help="file or folder; default: the casebook that comes with the product",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
