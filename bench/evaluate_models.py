@@ -18,6 +18,7 @@ from bench.evaluation import (
     device_latency,
     outside,
     policies,
+    stretches,
     workload_classes,
 )
 
@@ -72,6 +73,20 @@ every window by itself and latency as it is measured.
 
 {contention_note}
 
+## Short stretches, and thresholds within normal operation
+
+Find one or two grave windows in a calm course, and be silent on the calm day after them. Data: two
+days in windows of a minute with a daily course and noise that lasts; on an uplink, what is offered
+above its capacity is dropped.
+
+{planted}
+
+Where the threshold lies within normal operation, alarms are to stand rather than to come back.
+Data: the two labelled series of NAB and synthetic latencies, with thresholds at the percentiles
+50, 60, 70, 80, 90 and 95 of each. An alarm ends with the first of the low windows that end it.
+
+{flapping}
+
 ## Load from outside
 
 Tell contention that comes from outside as such, since no control of ours ends it, and never take
@@ -116,6 +131,8 @@ def document() -> str:
             class_verdict=fill(classes.verdict, WIDTH),
             contention=contention.evaluate(),
             contention_note=fill(contention.NOTE, WIDTH),
+            planted=stretches.planted(),
+            flapping=stretches.flapping(),
             outside=outside.evaluate(),
             outside_note=fill(outside.NOTE, WIDTH),
             blame=blame.evaluate(),

@@ -3,9 +3,14 @@
 A datastore's window is above the threshold by its latency, an uplink's by its utilisation or by
 another signal. A full uplink is not above if all its workloads are known and none waits.
 
-A resource becomes congested when n of the last m windows were above the threshold, and clear when
-k windows in a row were at or below the threshold times the exit ratio. A device with
-hardly any load is clear. Missing data is `unknown`; a short gap keeps the state before it.
+A window above the threshold counts by its severity: how many times the threshold it was. A
+resource becomes congested when the last m windows sum up to n, so n slight ones are needed or a
+single grave one. It becomes clear when k windows in a row were at or below the threshold times
+the exit ratio. Congestion that comes back after a short calm may do so again and again, because
+the threshold lies within normal operation: it needs more windows to end.
+
+A device with hardly any load is clear. Missing data is `unknown`; a short gap keeps the state
+before it.
 
 A datastore is stalled in every window in which the device of one of its hosts has I/O in flight
 and completes none, whatever the threshold: one such window is enough. In later decisions it
@@ -17,10 +22,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from advisor.core.detection.nic_signals import NicEvidence, NicFinding, NicWindow, find, signals_of
+from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import Threshold, ThresholdReading
-from advisor.core.enumeration import listed
+from advisor.core.detection.weighing import HUNG, LOW, Weighed, weigh
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.quantity import format_rate
 
@@ -43,7 +48,11 @@ ALARMS = (CongestionState.STALLED, CongestionState.CONGESTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorSettings:
-    """How fast the detector reacts; `activity_floor` is in I/Os or bits per second."""
+    """How fast the detector reacts; `activity_floor` is in I/Os or bits per second.
+
+    `enter_windows` is the sum of severities that `enter_of` windows must reach. Congestion that
+    comes back within `calm_windows` of the last end needs `flap_windows` to leave.
+    """
 
     activity_floor: float
     enter_windows: int = 3
@@ -51,6 +60,8 @@ class DetectorSettings:
     leave_windows: int = 3
     exit_ratio: float = 0.8
     longest_gap_s: float = 120.0
+    flap_windows: int = 12
+    calm_windows: int = 360
 
     def __post_init__(self) -> None:
         check_amount("activity_floor", self.activity_floor)
@@ -59,8 +70,9 @@ class DetectorSettings:
             raise ValueError(
                 f"enter_windows is {self.enter_windows}; it must be from 1 to {self.enter_of}"
             )
-        if self.leave_windows < 1:
-            raise ValueError(f"leave_windows is {self.leave_windows}; it must be at least 1")
+        for name in ("leave_windows", "flap_windows", "calm_windows"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not 0 < self.exit_ratio <= 1:
             raise ValueError(f"exit_ratio is {self.exit_ratio!r}; it must be above 0, at most 1")
 
@@ -87,15 +99,27 @@ class StatePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentWindow:
-    """When a recent window began, and whether it was above the threshold."""
+    """When a recent window began, and how many times the threshold it was if it was above it.
+
+    A window above for another reason than its value counts once.
+    """
 
     began_at: datetime
     above: bool
+    severity: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """What it adds to the sum."""
+        return self.severity if self.above else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorState:
-    """The state from which the fold continues; `verdict` None means no measurement yet."""
+    """The state from which the fold continues; `verdict` None means no measurement yet.
+
+    `ended_at` is the end of the last congestion.
+    """
 
     last_at: datetime | None = None
     measured_at: datetime | None = None
@@ -105,6 +129,7 @@ class DetectorState:
     recent: tuple[RecentWindow, ...] = ()
     below_since: datetime | None = None
     below_windows: int = 0
+    ended_at: datetime | None = None
 
 
 FRESH = DetectorState()
@@ -149,7 +174,7 @@ def _step(
         state = _stalled(state, reading, settings)
         reason = reading.stall
     elif _is_quiet(reading, settings):
-        state = _measured(state, reading, above=False, below=True, settings=settings)
+        state = _measured(state, reading, LOW, settings)
         reason = reading.reason or f"idle: less than {_floor_text(reading, settings)}"
     elif reading.value is None or limit.value is None:
         state = replace(
@@ -159,11 +184,15 @@ def _step(
         )
         reason = reading.reason if reading.value is None else limit.reason
     else:
-        weighed = _weigh(reading, reading.value, limit.value, settings)
-        signals = weighed.signals
-        state = _measured(
-            state, reading, above=weighed.above, below=weighed.below, settings=settings
+        weighed = weigh(
+            reading.value,
+            reading.nic,
+            limit.value,
+            exit_ratio=settings.exit_ratio,
+            grave=float(settings.enter_windows),
         )
+        signals = weighed.signals
+        state = _measured(state, reading, weighed, settings)
         reason = weighed.why or _counted(state, settings)
         reason = reason if reading.nic and reading.nic.unmet else f"{reason}; {limit.reason}"
     return _point(reading, limit, state, reason, signals), state
@@ -171,40 +200,6 @@ def _step(
 
 def _floor_text(reading: Reading, settings: DetectorSettings) -> str:
     return format_rate(settings.activity_floor, "iops" if reading.nic is None else "bits_per_s")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Weighed:
-    """A window compared with its threshold; `why` is empty if the value alone decides."""
-
-    above: bool
-    below: bool
-    why: str = ""
-    signals: tuple[NicEvidence, ...] = ()
-
-
-def _weigh(reading: Reading, value: float, limit: float, settings: DetectorSettings) -> _Weighed:
-    is_low = value <= limit * settings.exit_ratio
-    if reading.nic is None:
-        return _Weighed(above=value > limit, below=is_low)
-    return _weigh_uplink(reading.nic, limit, is_low=is_low)
-
-
-def _weigh_uplink(nic: NicWindow, limit: float, *, is_low: bool) -> _Weighed:
-    evidence = signals_of([nic], full_ratio=limit)
-    signals = tuple(one for one in evidence if one.present)
-    finding, why = find(evidence)
-    if nic.unmet:
-        why = f"below the reservation while wanting more: {listed(nic.unmet)}"
-    if finding is NicFinding.FULL:
-        why = why if nic.nobody_waits else ""
-        return _Weighed(
-            above=not nic.nobody_waits, below=nic.nobody_waits, why=why, signals=signals
-        )
-    if finding in (NicFinding.CLEAR, NicFinding.UNKNOWN):
-        return _Weighed(above=False, below=is_low or nic.nobody_waits)
-    above = finding is NicFinding.CONGESTED
-    return _Weighed(above=above, below=is_low and not above, why=why, signals=signals)
 
 
 def _forget_after_gap(
@@ -217,7 +212,9 @@ def _forget_after_gap(
     if gap_s <= settings.longest_gap_s:
         return state
     unknown_since = state.unknown_since or state.measured_at
-    return DetectorState(last_at=state.last_at, unknown_since=unknown_since)
+    return DetectorState(
+        last_at=state.last_at, unknown_since=unknown_since, ended_at=state.ended_at
+    )
 
 
 def _is_quiet(reading: Reading, settings: DetectorSettings) -> bool:
@@ -230,14 +227,12 @@ def _is_quiet(reading: Reading, settings: DetectorSettings) -> bool:
 
 
 def _measured(
-    state: DetectorState,
-    reading: Reading,
-    *,
-    above: bool,
-    below: bool,
-    settings: DetectorSettings,
+    state: DetectorState, reading: Reading, weighed: Weighed, settings: DetectorSettings
 ) -> DetectorState:
-    window = RecentWindow(began_at=reading.began_at, above=above)
+    below = weighed.below
+    window = RecentWindow(
+        began_at=reading.began_at, above=weighed.above, severity=weighed.severity
+    )
     state = replace(
         state,
         last_at=reading.at,
@@ -250,24 +245,41 @@ def _measured(
     if state.verdict is CongestionState.STALLED:
         return _after_stall(state, reading, settings)
     if state.verdict is CongestionState.CONGESTED:
-        if state.below_windows < settings.leave_windows:
+        flaps = _flaps(state, reading.window_s, settings)
+        needed = settings.flap_windows if flaps else settings.leave_windows
+        if state.below_windows < needed:
             return state
-        return replace(
-            state, verdict=CongestionState.CLEAR, verdict_since=state.below_since, recent=()
-        )
-    above_windows = [window for window in state.recent if window.above]
-    if len(above_windows) >= settings.enter_windows:
-        since = above_windows[0].began_at
+        return _clear(state, state.below_since)
+    if _weight(state) >= settings.enter_windows:
+        since = next(window.began_at for window in state.recent if window.above)
         return replace(state, verdict=CongestionState.CONGESTED, verdict_since=since)
     if state.verdict is None:
         state = replace(state, verdict=CongestionState.CLEAR, verdict_since=reading.began_at)
     return state
 
 
+def _weight(state: DetectorState) -> float:
+    return sum(window.weight for window in state.recent)
+
+
+def _clear(state: DetectorState, since: datetime | None) -> DetectorState:
+    return replace(
+        state, verdict=CongestionState.CLEAR, verdict_since=since, ended_at=since, recent=()
+    )
+
+
+def _flaps(state: DetectorState, window_s: float, settings: DetectorSettings) -> bool:
+    """Whether the congestion came back within a short time of the last end."""
+    if state.ended_at is None or state.verdict_since is None:
+        return False
+    calm_s = (state.verdict_since - state.ended_at).total_seconds()
+    return calm_s < settings.calm_windows * window_s
+
+
 def _stalled(state: DetectorState, reading: Reading, settings: DetectorSettings) -> DetectorState:
     """A stalled window changes the state at once, without hysteresis."""
     since = state.verdict_since if state.verdict is CongestionState.STALLED else None
-    state = _measured(state, reading, above=True, below=False, settings=settings)
+    state = _measured(state, reading, HUNG, settings)
     return replace(state, verdict=CongestionState.STALLED, verdict_since=since or reading.began_at)
 
 
@@ -276,15 +288,18 @@ def _after_stall(
 ) -> DetectorState:
     """I/O completes again; the stalled windows count as above the threshold."""
     state = replace(state, verdict_since=reading.began_at)
-    above_count = sum(window.above for window in state.recent)
-    if state.below_windows and above_count < settings.enter_windows:
-        return replace(state, verdict=CongestionState.CLEAR, recent=())
+    is_over = state.below_windows and _weight(state) < settings.enter_windows
+    if is_over and not _flaps(state, reading.window_s, settings):
+        return _clear(state, reading.began_at)
     return replace(state, verdict=CongestionState.CONGESTED)
 
 
 def _counted(state: DetectorState, settings: DetectorSettings) -> str:
-    above = sum(window.above for window in state.recent)
-    return f"above in {above} of {settings.enter_of} windows"
+    above = [window.severity for window in state.recent if window.above]
+    counted = f"above in {len(above)} of {settings.enter_of} windows"
+    if not len(above) < settings.enter_windows <= sum(above):
+        return counted
+    return f"{counted}, at worst {max(above):.1f} times the threshold"
 
 
 def _point(

@@ -154,6 +154,12 @@ def _backlog(windows: Sequence[NicWindow]) -> NicEvidence | None:
     return _compared(NicSignal.BACKLOG, median(times), STANDING_QUEUE_S, "s")
 
 
+def offered_bits_per_s(window: NicWindow) -> float:
+    """What it sent and what it dropped, packets of one size being assumed; 0 if unknown."""
+    sent, offered = window.tx_bits_per_s or 0.0, _offered(window.packets, window.drops)
+    return sent * offered / window.packets if offered and window.packets else sent
+
+
 def _offered(sent: float | None, dropped: float | None) -> float | None:
     return None if sent is None or dropped is None else sent + dropped
 

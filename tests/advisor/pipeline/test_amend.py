@@ -105,10 +105,10 @@ def test_what_was_judged_before_is_kept_with_its_time(lun: Resource, incident: I
     assert {point.state.value for point in read_points(lun, since=EVER)} == {State.CLEAR}
     (earlier,) = EarlierStates.objects.all()
     assert (earlier.since, earlier.until, earlier.replaced_at) == (at(0), at(30), at(41))
-    # Recognised with the third window above the threshold, over with the third below.
+    # Recognised with the second window of twice the threshold, over with the third below.
     runs = [(one["until"], one["state"]) for one in earlier.states]
     assert runs == [
-        (at(7).isoformat(), "clear"),
+        (at(6).isoformat(), "clear"),
         (at(17).isoformat(), "congested"),
         (at(30).isoformat(), "clear"),
     ]

@@ -36,10 +36,10 @@ def looks(lun: Lun, first: int = 0) -> list[Incident]:
 def test_parties_and_evidence_are_renewed_each_minute_and_counts_with_each_window() -> None:
     found = looks(Lun(GOES_ON))
 
-    # Recognised in its third window; the sixth and the twelfth are the first of a minute.
-    assert [row.windows for row in found] == list(range(3, 21))
+    # Twice the threshold, it is recognised in its second window; the sixth and the twelfth are the first of a minute.
+    assert [row.windows for row in found] == list(range(2, 21))
     shown = [len(row.evidence) for row in found]
-    assert shown == [3] * 3 + [6] * 6 + [12] * 6 + [18] * 3
+    assert shown == [2] * 4 + [6] * 6 + [12] * 6 + [18] * 3
     for earlier, later in pairwise(found):
         is_renewed = len(later.evidence) > len(earlier.evidence)
         assert (earlier.victims != later.victims) <= is_renewed

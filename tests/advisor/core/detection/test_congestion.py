@@ -1,6 +1,8 @@
 """The detector: hysteresis, activity floor, gaps, our own limits, and going on after a stop."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -130,20 +132,37 @@ def test_activity_floor_is_told_with_its_unit(observation, floor, reason):
 def test_congestion_lasts_while_latency_stays_above_the_exit_level(values):
     found = states(series(30, 30, 30, *values))
 
-    assert found == [CLEAR, CLEAR, *[CONGESTED] * (len(values) + 1)]
+    assert found == [CONGESTED] * (len(values) + 3)
 
 
 @pytest.mark.parametrize(
     ("values", "last"),
     [
-        ((20, 20), CLEAR),
-        ((20, 20, 20), CONGESTED),
-        ((20, 1, 20, 1, 20), CONGESTED),
-        ((20, 1, 1, 20, 1, 20), CLEAR),
+        ((11, 11), CLEAR),
+        ((11, 11, 11), CONGESTED),
+        ((11, 1, 11, 1, 11), CONGESTED),
+        ((11, 1, 1, 11, 1, 11), CLEAR),
+        ((14.9, 14.9), CLEAR),
+        ((15, 15), CONGESTED),
+        ((20, 1, 1, 1, 11), CONGESTED),
+        ((20, 1, 1, 1, 1, 11), CLEAR),
+        ((29.9,), CLEAR),
+        ((30,), CONGESTED),
     ],
-    ids=["2 of 2", "3 of 3", "3 of 5", "2 of the last 5"],
+    ids=[
+        "2 of 2",
+        "3 of 3",
+        "3 of 5",
+        "2 of the last 5",
+        "2 below one and a half times",
+        "2 at one and a half times",
+        "twice and once in 5",
+        "twice and once in 6",
+        "1 below three times",
+        "1 at three times",
+    ],
 )
-def test_congestion_begins_with_three_of_five_windows_above(values, last):
+def test_congestion_begins_where_the_severities_of_five_windows_reach_three(values, last):
     assert states(series(*values))[-1] is last
 
 
@@ -179,7 +198,7 @@ def test_a_short_gap_does_not_end_congestion():
 
 
 def test_after_a_long_gap_detection_begins_anew():
-    before, after = series(20, 20, 20), [window(10, 20), window(11, 20), window(12, 20)]
+    before, after = series(20, 20, 20), [window(10, 11), window(11, 11), window(12, 11)]
 
     assert states(before + after)[-3:] == [CLEAR, CLEAR, CONGESTED]
 
@@ -266,6 +285,87 @@ def test_an_uplink_window_without_a_number_is_unknown_with_a_reason(rate, capaci
     assert (found.points[0].state, found.points[0].reason) == (UNKNOWN, reason)
 
 
+@pytest.mark.parametrize(
+    ("rate", "drops", "states_"),
+    [
+        (149.0, 0.0, [CLEAR, CONGESTED]),
+        (150.0, 0.0, [CONGESTED, CONGESTED]),
+        # Of 1000 packets a third is lost: 150 bit/s were offered.
+        (100.0, 500.0, [CONGESTED, CONGESTED]),
+        (100.0, 0.0, [CLEAR, CLEAR]),
+    ],
+    ids=["less", "one and a half times its capacity", "offered", "full"],
+)
+def test_one_window_of_one_and_a_half_times_the_capacity_congests_an_uplink(rate, drops, states_):
+    windows = [replace(uplink(i, rate, drops=drops), packets=1000.0) for i in range(2)]
+
+    assert states(windows, threshold=FixedThreshold(value=0.9)) == states_
+
+
+def test_a_grave_window_is_told_with_its_severity():
+    found = detect(readings_of(series(42)), settings=SETTINGS, threshold=THRESHOLD)
+
+    assert found.points[0].reason == (
+        "above in 1 of 5 windows, at worst 4.2 times the threshold; fixed"
+    )
+
+
+@given(
+    st.lists(st.floats(0, 8), max_size=20),
+    st.sampled_from([(30.0,), (30.0, 30.0), (200.0, 1.0)]),
+    st.integers(3, 40),
+)
+def test_a_grave_stretch_is_found_and_the_calm_after_it_is_silent(before, stretch, calm):
+    found = states(series(*before, *stretch, *([4.0] * calm)))
+    begin = len(before)
+
+    assert CONGESTED in found[begin : begin + len(stretch)]
+    assert CONGESTED not in found[:begin] + found[begin + len(stretch) + 2 :]
+
+
+def test_congestion_that_comes_back_at_once_needs_twelve_low_windows_to_end():
+    # Ends with window 1, comes back with window 4: from then on twelve windows are needed.
+    back = series(30, 4, 4, 4, 30, *([4] * 12))
+
+    assert states(back) == [*[CONGESTED] * 3, CLEAR, *[CONGESTED] * 12, CLEAR]
+
+
+@pytest.mark.parametrize(("calm", "leaves_after"), [(359, 12), (360, 3)])
+def test_congestion_after_an_hour_of_calm_ends_as_quickly_as_the_first(calm, leaves_after):
+    # An hour has 360 windows of 10 s.
+    found = states(series(30, *([4] * calm), 30, *([4] * 12)))
+
+    assert found[1 + calm :] == [CONGESTED] * leaves_after + [CLEAR] * (13 - leaves_after)
+
+
+@given(st.lists(st.floats(0, 20), min_size=1, max_size=300))
+def test_flapping_congestion_never_comes_back_within_twelve_windows_of_its_end(values):
+    begun = series(30, 4, 4, 4, 30, *values)
+    found = detect(readings_of(begun), settings=SETTINGS, threshold=THRESHOLD).points[4:]
+
+    ends = [
+        (now.since, later)
+        for now, later in pairwise(found)
+        if now.state is CONGESTED and later.state is CLEAR
+    ]
+    begins = [point.since for point in found if point.state is CONGESTED]
+    for _, end in ends:
+        later = [since for since in begins if since > end.since]
+        assert all(since - end.since >= timedelta(seconds=12 * WINDOW_S) for since in later)
+
+
+def test_a_device_that_stalls_again_and_again_stays_congested_in_between():
+    observations = [hanging(n) if n in (0, 4) else window(n, 4.0) for n in range(17)]
+
+    assert states(observations) == [
+        STALLED,
+        *[CLEAR] * 3,
+        STALLED,
+        *[CONGESTED] * 11,
+        CLEAR,
+    ]
+
+
 def test_detection_of_nothing_keeps_the_state():
     found = detect([], settings=SETTINGS, threshold=THRESHOLD)
 
@@ -280,6 +380,8 @@ def test_detection_of_nothing_keeps_the_state():
         ("enter_windows", 6),
         ("enter_windows", 0),
         ("leave_windows", 0),
+        ("flap_windows", 0),
+        ("calm_windows", 0),
         ("exit_ratio", 0.0),
         ("exit_ratio", 1.1),
         ("longest_gap_s", 0.0),

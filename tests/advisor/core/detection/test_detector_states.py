@@ -86,7 +86,7 @@ def test_point_tells_the_numbers_it_was_decided_by() -> None:
 
 def test_reason_counts_the_windows_above_of_the_last_five() -> None:
     windows: list[Observation] = [
-        datastore(number, ms) for number, ms in enumerate((90, 90, 1, 1, 1, 1))
+        datastore(number, ms) for number, ms in enumerate((22, 22, 1, 1, 1, 1))
     ]
 
     reasons = [point.reason for point in followed(windows).points]
@@ -97,7 +97,7 @@ def test_reason_counts_the_windows_above_of_the_last_five() -> None:
 
 
 def test_state_holds_what_the_next_window_needs() -> None:
-    windows: list[Observation] = [datastore(0, 90.0), datastore(1, 1.0), datastore(2, None)]
+    windows: list[Observation] = [datastore(0, 22.0), datastore(1, 1.0), datastore(2, None)]
 
     state = followed(windows).state
 
@@ -108,7 +108,7 @@ def test_state_holds_what_the_next_window_needs() -> None:
         verdict_since=began(0),
         unknown_since=began(2),
         recent=(
-            RecentWindow(began_at=began(0), above=True),
+            RecentWindow(began_at=began(0), above=True, severity=1.1),
             RecentWindow(began_at=began(1), above=False),
         ),
         below_since=began(1),
@@ -150,7 +150,7 @@ def test_windows_below_the_exit_level_count_only_in_a_row() -> None:
 
 
 def test_windows_above_before_the_end_do_not_count_for_the_next_congestion() -> None:
-    high, low = 90.0, 2.0
+    high, low = 22.0, 2.0
 
     # Left with window 5; of the five before 7, three are above only together with the old ones.
     found = states(high, high, high, low, low, low, high, high)
@@ -161,7 +161,7 @@ def test_windows_above_before_the_end_do_not_count_for_the_next_congestion() -> 
 def test_new_congestion_dates_from_the_first_window_above_of_those_that_count() -> None:
     # Above are 0, 6, 7 and 8: the five newest at 8 are 4 to 8.
     windows: list[Observation] = [
-        datastore(number, 90.0 if number in (0, 6, 7, 8) else 2.0) for number in range(9)
+        datastore(number, 22.0 if number in (0, 6, 7, 8) else 2.0) for number in range(9)
     ]
 
     last = followed(windows).points[-1]

@@ -114,7 +114,7 @@ def shown_windows(text):
         for index, letter in enumerate(text)
     ]
     points = detect(
-        readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+        readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=40.0)
     ).points
     found, shown = Seen({}), []
     for count in range(1, len(text) + 1):
