@@ -330,32 +330,35 @@ def change_resource(
     capacity: float | None = None,
     threshold: float | None = None,
     threshold_mode: str | None = None,
+    alarms_per_week: float | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Resource:
     """Change settings of a resource; None keeps a value.
 
     `facts` are more columns of the resource, those that its kind has.
     """
+    stated = {
+        "capacity": capacity, "threshold": threshold, "alarms_per_week": alarms_per_week,
+    }  # fmt: skip
+    for name, value in stated.items():
+        if value is None:
+            continue
+        if value <= 0:
+            raise InventoryError(f"{resource}: the {name.replace('_', ' ')} must be above 0")
+        setattr(resource, name, value)
     if capacity is not None:
-        if capacity <= 0:
-            raise InventoryError(f"{resource}: the capacity must be above 0")
-        resource.capacity = capacity
         resource.activity_floor = resource.traits.activity_floor(capacity)
-    if threshold is not None:
-        if threshold <= 0:
-            raise InventoryError(f"{resource}: the threshold must be above 0")
-        resource.threshold = threshold
     if threshold_mode is not None:
         modes = [str(one) for one in resource.traits.threshold_modes]
         if threshold_mode not in modes:
             raise InventoryError(f"{resource}: the threshold mode may be {' or '.join(modes)}")
         resource.threshold_mode = threshold_mode
-    for name, value in (facts or {}).items():
+    for name, fact in (facts or {}).items():
         if name not in resource.traits.facts:
             raise InventoryError(
                 f"{resource}: {resource.traits.words.plural} have no {name.replace('_', ' ')}"
             )
-        setattr(resource, name, value)
+        setattr(resource, name, fact)
     resource.save()
     # What advice says of the former settings is looked for anew, on an idle resource too.
     ResourceStatus.objects.filter(resource=resource).update(other_advice_gaps={})

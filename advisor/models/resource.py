@@ -44,6 +44,14 @@ class Resource(models.Model):
     baseline_percentile = models.FloatField(
         default=95.0, validators=[MinValueValidator(1.0), MaxValueValidator(99.9)]
     )
+    alarms_per_week = models.FloatField(
+        null=True,
+        blank=True,
+        default=1.0,
+        db_default=1.0,
+        validators=[MinValueValidator(0.01)],
+        help_text="False alarms that a baseline may raise; empty for the percentile alone",
+    )
     activity_floor = models.FloatField(
         help_text="Below this rate, in the resource's unit, it is never congested"
     )

@@ -78,6 +78,7 @@ def _learnt(resource: Resource, *, until: datetime) -> Threshold:
         points,
         congested=_congested(resource, since=since, until=until),
         percentile=resource.baseline_percentile,
+        alarms_per_week=resource.alarms_per_week,
     )
 
 

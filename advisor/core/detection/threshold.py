@@ -6,16 +6,18 @@ reason says so.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
 import numpy as np
 
+from advisor.core.detection.alarm_budget import BudgetFactor, factor_for
 from advisor.core.detection.normal_history import HistoryPoint, Stretch, normal_history
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
 from advisor.core.number_checks import check_aware, check_positive
+from advisor.core.waterfill import Floats
 
 HOURS_A_DAY = 24
 HOURS_A_WEEK = 168
@@ -86,7 +88,7 @@ class BaselineThreshold:
     """A percentile of what is usual at that hour of the week, in UTC.
 
     An hour with too few weeks uses the hour of the day, then the whole history, and says why.
-    `left_out` names the history that is not normal.
+    `left_out` names the history that is not normal. `budget` is the factor above what is usual.
     """
 
     percentile: float
@@ -94,6 +96,7 @@ class BaselineThreshold:
     by_hour_of_day: tuple[Usual, ...]
     overall: float
     left_out: str = ""
+    budget: BudgetFactor | None = None
 
     def at(self, at: datetime) -> ThresholdReading:
         """The usual value at this time, with the history that it comes from."""
@@ -108,8 +111,13 @@ class BaselineThreshold:
         return self._reading(self.overall, f"the whole history ({daily.gap})")
 
     def _reading(self, value: float, source: str) -> ThresholdReading:
+        usual = f"p{self.percentile:g} of {source}"
         left_out = f", {self.left_out}" if self.left_out else ""
-        return ThresholdReading(value=value, reason=f"p{self.percentile:g} of {source}{left_out}")
+        if self.budget is None:
+            return ThresholdReading(value=value, reason=f"{usual}{left_out}")
+        factor = self.budget.value
+        reason = f"{factor:.2f} times {usual}, {self.budget.reason}{left_out}"
+        return ThresholdReading(value=factor * value, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,15 +189,19 @@ def baseline_threshold(
     *,
     congested: Sequence[Stretch] = (),
     percentile: float = 95.0,
+    alarms_per_week: float | None = None,
     fallback: float | None = None,
 ) -> Threshold:
     """The usual value of each hour; with too little normal history the fallback, or none.
 
+    With `alarms_per_week` it is so far above the usual value that calm days raise no more.
     Congestion, and everything before the newest lasting change of level, is not normal. It needs
     three days; an hour of the week needs three weeks and enough samples for its percentile.
     """
     if not 0 < percentile < 100:
         raise ValueError(f"percentile is {percentile!r}; it must be above 0 and below 100")
+    if alarms_per_week is not None:
+        check_positive("alarms_per_week", alarms_per_week)
     normal = normal_history(history, congested)
     values = np.array([point.value for point in normal.points])
     seconds = np.array([point.at.timestamp() for point in normal.points])
@@ -203,7 +215,7 @@ def baseline_threshold(
     # The epoch began on a Thursday, three days after a Monday.
     hour_of_week = (hours + 3 * HOURS_A_DAY) % HOURS_A_WEEK
     weeks = (hours + 3 * HOURS_A_DAY) // HOURS_A_WEEK
-    return BaselineThreshold(
+    found = BaselineThreshold(
         percentile=percentile,
         by_hour_of_week=tuple(
             _usual(values[mine], weeks[mine], percentile, ENOUGH_WEEKS, "weeks")
@@ -216,6 +228,26 @@ def baseline_threshold(
         overall=overall.value,
         left_out=normal.left_out,
     )
+    if alarms_per_week is None:
+        return found
+    ratios = values / _usual_values(found)[hour_of_week]
+    return replace(found, budget=factor_for(ratios, seconds, alarms_per_week=alarms_per_week))
+
+
+def _usual_values(baseline: BaselineThreshold) -> Floats:
+    """The usual value of each hour of the week."""
+    return np.array(
+        [
+            _first_known(weekly, baseline.by_hour_of_day[hour % HOURS_A_DAY], baseline.overall)
+            for hour, weekly in enumerate(baseline.by_hour_of_week)
+        ]
+    )
+
+
+def _first_known(weekly: Usual, daily: Usual, overall: float) -> float:
+    if weekly.value is not None:
+        return weekly.value
+    return overall if daily.value is None else daily.value
 
 
 def _usual(

@@ -51,6 +51,10 @@ class Command(ProductCommand):
             help="fixed: as set; baseline: what is usual at that hour of the week; "
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
+        change.add_argument(
+            "--alarms-per-week", type=float, metavar="N",
+            help="false alarms that a baseline may raise (1)",
+        )  # fmt: skip
         _add_limits(change)
         remove = add_verb(
             verbs, "remove", help="remove a resource with its allocations and history"
@@ -115,6 +119,7 @@ class Command(ProductCommand):
             ),
             threshold=options["threshold"],
             threshold_mode=options["threshold_mode"],
+            alarms_per_week=options["alarms_per_week"],
         )
         return _state_facts(resource, options)
 
@@ -209,6 +214,7 @@ def _row(resource: Resource) -> dict[str, Any]:
         "mode": resource.mode,
         "threshold": resource.threshold,
         "threshold_mode": resource.threshold_mode,
+        "alarms_per_week": resource.alarms_per_week,
         "window_s": resource.window_s,
         "discovered": resource.discovered,
         "vanished_at": resource.vanished_at,

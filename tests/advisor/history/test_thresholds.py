@@ -39,7 +39,7 @@ def cluster() -> Cluster:
 
 
 def learning(cluster: Cluster) -> Resource:
-    """A datastore whose threshold is p80 of what is usual, or else 30 ms."""
+    """A datastore whose threshold is p80 of what is usual, without a budget, or else 30 ms."""
     lun = inventory.add_resource(
         organisation=cluster.organisation,
         name="lun",
@@ -49,6 +49,7 @@ def learning(cluster: Cluster) -> Resource:
     )
     lun.threshold_mode = ThresholdMode.BASELINE
     lun.baseline_percentile = 80.0
+    lun.alarms_per_week = None
     lun.save()
     return lun
 
@@ -95,6 +96,18 @@ def test_hour_of_the_week_counts_unless_it_was_congested(
     assert reading.value == expected
     # Three hours of twelve windows
     assert ("without 36 congested windows" in reading.reason) is was_incident
+
+
+def test_budget_of_false_alarms_sets_how_far_above_the_usual_value_it_is(cluster: Cluster) -> None:
+    lun = learning(cluster)
+    inventory.change_resource(resource=lun, alarms_per_week=1.0)
+    remember(lun, lambda at: 8.0 if at.hour == 3 and at.day % 2 else 4.0, days=28)
+
+    reading = learnt(lun).at(NOW)
+
+    # p80 is 4 at noon; at night it is 8 in two or three weeks of four, so no day has a peak above.
+    assert reading.value == pytest.approx(5.0)
+    assert reading.reason.startswith("1.25 times p80 of the same hour of the week, for 1 false")
 
 
 def test_history_before_the_disks_were_replaced_is_forgotten(cluster: Cluster) -> None:

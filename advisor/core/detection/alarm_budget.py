@@ -1,0 +1,73 @@
+"""How far above its usual values a resource may rise: by a budget of false alarms.
+
+Each day of normal history has a peak: the largest threshold, as a multiple of the usual value,
+at which the detector would have raised an alarm on that day. If days are exchangeable, a new day
+exceeds the k-th lowest of n peaks with a probability of at most 1 - k / (n + 1) (conformal
+prediction). Windows of one day may depend on each other in any way: only whole days are compared.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.core.waterfill import Floats
+
+DAYS_A_WEEK = 7
+DAY_S = 86_400
+MARGIN = 1.25
+"""Above what noise alone reaches, so that a budget is kept where days are not quite alike."""
+SEEN_PART = 0.5
+"""A day counts if it has this fraction of the windows of the fullest."""
+GRAVE, WINDOWS = 3.0, 5
+"""The rule of the detector: the severities of so many windows must reach this sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetFactor:
+    """So many times the usual value; `reason` says for which budget and by how many days."""
+
+    value: float
+    reason: str
+
+
+def factor_for(ratios: Floats, seconds: Floats, *, alarms_per_week: float) -> BudgetFactor:
+    """The factor for windows of these multiples of the usual value, in order of time.
+
+    With fewer days than the budget needs it is above the highest peak.
+    """
+    peaks = _peaks_of_days(alarm_levels(ratios), seconds)
+    chance = min(alarms_per_week / DAYS_A_WEEK, 1.0)
+    place = math.ceil((len(peaks) + 1) * (1 - chance))
+    level = peaks[min(max(place, 1), len(peaks)) - 1]
+    rate = f"{alarms_per_week:g} false alarm{'' if alarms_per_week == 1 else 's'} a week"
+    needed = math.ceil(1 / chance) - 1
+    short = f", {needed} days are needed to promise it" if len(peaks) < needed else ""
+    return BudgetFactor(
+        value=MARGIN * max(float(level), 1.0),
+        reason=f"for {rate} by {len(peaks)} days{short}",
+    )
+
+
+def alarm_levels(ratios: Floats) -> Floats:
+    """For each window the largest threshold at which the detector would raise an alarm.
+
+    With the highest of the last five a >= b >= c: a / 3 if one window is to suffice, (a + b) / 3
+    but at most b if two, and c if three.
+    """
+    padded = np.concatenate([np.zeros(WINDOWS - 1), ratios])
+    last = np.lib.stride_tricks.sliding_window_view(padded, WINDOWS)
+    highest = -np.sort(-last, axis=1)
+    one = highest[:, 0] / GRAVE
+    two = np.minimum((highest[:, 0] + highest[:, 1]) / GRAVE, highest[:, 1])
+    found: Floats = np.maximum(np.maximum(one, two), highest[:, 2])
+    return found
+
+
+def _peaks_of_days(levels: Floats, seconds: Floats) -> Floats:
+    """The peaks of the days that are seen, counted back from the newest window, lowest first."""
+    days = ((seconds[-1] - seconds) // DAY_S).astype(np.int64)
+    counts = np.bincount(days)
+    peaks = np.zeros(len(counts))
+    np.maximum.at(peaks, days, levels)
+    return np.sort(peaks[counts >= SEEN_PART * counts.max()])

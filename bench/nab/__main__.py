@@ -1,0 +1,55 @@
+"""Score detectors on the Numenta Anomaly Benchmark: hits and false alarms.
+
+    .venv/bin/python -m bench.nab [--choose] [--keep]
+
+The data are those of https://github.com/numenta/NAB, cloned to `SLUICE_NAB` or `nab` in the cache;
+without them nothing is run. `--choose` looks at the other folders, by which parameters are chosen.
+`--keep` adds what was scored to `bench/nab/scores.jsonl`, with the date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.nab.methods import METHODS
+from bench.nab.score import scored_by
+from bench.nab.series import place, scored, to_choose_by
+
+SCORES = Path(__file__).parent / "scores.jsonl"
+
+
+def main() -> None:
+    """Print a line per method."""
+    parser = argparse.ArgumentParser(description="score detectors on NAB")
+    parser.add_argument("--choose", action="store_true", help="the folders to choose by")
+    parser.add_argument("--keep", action="store_true", help=f"add to {SCORES.name}")
+    parser.add_argument("--method", action="append", choices=[*METHODS], dest="methods")
+    asked = parser.parse_args()
+    root = place()
+    if not (root / "labels").is_dir():
+        print(f"not run: no NAB in {root}; git clone https://github.com/numenta/NAB {root}")
+        return
+    series = to_choose_by(root) if asked.choose else scored(root)
+    for name in asked.methods or METHODS:
+        found = scored_by(METHODS[name], series)
+        print(
+            f"{name:35} {found.hits} of {found.windows} windows (chance {found.chance:.1f}), "
+            f"{found.false_per_day:.2f} false alarms a day"
+        )
+        if asked.keep:
+            row = {
+                "method": name,
+                "at": f"{datetime.now(UTC):%Y-%m-%d}",
+                "hits": found.hits,
+                "windows": found.windows,
+                "chance": round(found.chance, 1),
+                "false_per_day": round(found.false_per_day, 3),
+            }
+            with SCORES.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+main()

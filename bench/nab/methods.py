@@ -1,0 +1,152 @@
+"""The detectors that are compared: when each raises an alarm on a series.
+
+All learn only from what came before. Parameters were chosen on other folders (`CHOSEN_BY`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from advisor.core.detection.alarm_budget import MARGIN
+from advisor.core.detection.congestion import (
+    ALARMS,
+    FRESH,
+    CongestionState,
+    DetectorSettings,
+    detect,
+)
+from advisor.core.detection.normal_history import HistoryPoint, Stretch
+from advisor.core.detection.reading import Reading
+from advisor.core.detection.threshold import BaselineThreshold, baseline_threshold
+from advisor.core.waterfill import Floats
+from bench.nab.series import Series
+
+PROBATION = 0.15
+"""What the makers of the labels give a detector to learn from; alarms in it do not count."""
+LEARN_EACH = 6 * 3600
+HISTORY_S = 28 * 86_400
+SMALLEST = 1e-3
+"""Of the median: added to values, so that falls to nothing have a finite size."""
+BOTH_SIDES_MARGIN = 1.1
+EWMA_WEIGHT, EWMA_SPREADS = 0.01, 8.0
+AGAIN_WINDOWS = 12
+"""Of methods that give points: alarms so close to one another are one."""
+
+Method = Callable[[Series], list[float]]
+
+
+def product(series: Series) -> list[float]:
+    """The baseline mode as it ships: one alarm a week, rises only."""
+    return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=1.0)
+
+
+def two_sided(series: Series) -> list[float]:
+    """The same on values and reciprocals, half of the budget for each, and a smaller margin."""
+    sides = [_positive(series.values), 1 / _positive(series.values)]
+    found = [
+        _baseline_alarms(
+            series.seconds, side, alarms_per_week=0.5, margin_ratio=BOTH_SIDES_MARGIN / MARGIN
+        )
+        for side in sides
+    ]
+    return sorted(found[0] + found[1])
+
+
+def percentile_alone(series: Series) -> list[float]:
+    """The baseline mode without a budget: p95."""
+    return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=None)
+
+
+def fixed_of_probation(series: Series) -> list[float]:
+    """The trivial one: above p99 of the probation."""
+    learnt = series.values[: int(PROBATION * len(series.values))]
+    return _first_of_runs(series, series.values > np.percentile(learnt, 99))
+
+
+def ewma(series: Series) -> list[float]:
+    """Far from an exponentially weighted mean, in weighted spreads, on both sides."""
+    mean, variance = float(series.values[0]), 0.0
+    far = np.zeros(len(series.values), dtype=np.bool_)
+    for place, value in enumerate(series.values.tolist()):
+        far[place] = abs(value - mean) > EWMA_SPREADS * variance**0.5 > 0
+        step = EWMA_WEIGHT * (value - mean)
+        mean += step
+        variance = (1 - EWMA_WEIGHT) * (variance + step * (value - mean + step))
+    return _first_of_runs(series, far)
+
+
+METHODS: dict[str, Method] = {
+    "baseline with a budget (ships)": product,
+    "the same on both sides": two_sided,
+    "baseline p95": percentile_alone,
+    "p99 of the probation": fixed_of_probation,
+    "EWMA, 8 spreads": ewma,
+}
+
+
+def _positive(values: Floats) -> Floats:
+    """Values of at least a small part of the median."""
+    raised: Floats = np.maximum(values, 0.0)
+    return raised + SMALLEST * max(float(np.median(raised[: len(raised) // 7])), 1e-9)
+
+
+def _first_of_runs(
+    series: Series, flags: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> list[float]:
+    places = np.flatnonzero(flags)
+    if not len(places):
+        return []
+    begins = np.concatenate([[True], np.diff(places) > AGAIN_WINDOWS])
+    found: list[float] = series.seconds[places[begins]].tolist()
+    return found
+
+
+def _baseline_alarms(
+    seconds: Floats,
+    values: Floats,
+    *,
+    alarms_per_week: float | None,
+    margin_ratio: float = 1.0,
+) -> list[float]:
+    """The windows in which the product's detector raises an alarm, its threshold learnt anew."""
+    step_s = float(np.median(np.diff(seconds)))
+    settings = DetectorSettings(activity_floor=0.0, longest_gap_s=3 * step_s)
+    points = [
+        HistoryPoint(at=_moment(at), value=value)
+        for at, value in zip(seconds.tolist(), values.tolist(), strict=True)
+    ]
+    state, begun, alarms, stretches = FRESH, None, [], []
+    for begin in np.arange(seconds[0], seconds[-1] + 1, LEARN_EACH):
+        place, end = np.searchsorted(seconds, [begin, begin + LEARN_EACH]).tolist()
+        first = int(np.searchsorted(seconds, begin - HISTORY_S))
+        running = [] if begun is None else [Stretch(began_at=begun, ended_at=_moment(begin))]
+        threshold = baseline_threshold(
+            points[first:place],
+            congested=[*stretches, *running],
+            alarms_per_week=alarms_per_week,
+        )
+        if isinstance(threshold, BaselineThreshold) and threshold.budget is not None:
+            factor = threshold.budget.value * margin_ratio
+            threshold = replace(threshold, budget=replace(threshold.budget, value=factor))
+        readings = [
+            Reading(at=one.at, window_s=step_s, value=one.value, load=1.0)
+            for one in points[place:end]
+        ]
+        found = detect(readings, settings=settings, threshold=threshold, initial=state)
+        state = found.state
+        for point in found.points:
+            if point.state in ALARMS and begun is None:
+                begun = point.since
+                alarms.append(point.at.timestamp())
+            elif point.state is CongestionState.CLEAR and begun is not None:
+                stretches.append(Stretch(began_at=begun, ended_at=max(point.since, begun)))
+                begun = None
+    return alarms
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

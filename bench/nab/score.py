@@ -1,0 +1,62 @@
+"""Hits and false alarms of a detector over labelled series.
+
+Only the beginning of an alarm counts: one that stands for days hits no window by that. Alarms in
+the probation, from which detectors learn, count for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.nab.methods import PROBATION, Method
+from bench.nab.series import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Windows in which an alarm began, and alarms outside of all, per day of all series.
+
+    `chance` is how many windows as many alarms at random times would hit.
+    """
+
+    hits: int
+    windows: int
+    false_alarms: int
+    days: float
+    chance: float
+
+    @property
+    def false_per_day(self) -> float:
+        """Over all days, those within windows and probation among them."""
+        return self.false_alarms / self.days
+
+
+def scored_by(method: Method, series: Sequence[Series]) -> Score:
+    """The score over all series together."""
+    each = [_score(one, method(one)) for one in series]
+    return Score(
+        hits=sum(one.hits for one in each),
+        windows=sum(one.windows for one in each),
+        false_alarms=sum(one.false_alarms for one in each),
+        days=sum(one.days for one in each),
+        chance=sum(one.chance for one in each),
+    )
+
+
+def _score(series: Series, alarms: Sequence[float]) -> Score:
+    begin = series.seconds[int(PROBATION * len(series.seconds))]
+    counted = np.array([at for at in alarms if at >= begin])
+    inside = [(counted >= low) & (counted <= high) for low, high in series.windows]
+    outside = ~np.logical_or.reduce(inside) if inside else np.ones(len(counted), dtype=np.bool_)
+    rate = len(counted) / (series.seconds[-1] - begin)
+    return Score(
+        hits=sum(bool(one.any()) for one in inside),
+        windows=len(series.windows),
+        false_alarms=int(outside.sum()),
+        days=series.days,
+        chance=sum(1 - math.exp(-rate * (high - low)) for low, high in series.windows),
+    )

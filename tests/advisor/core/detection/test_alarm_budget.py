@@ -1,0 +1,145 @@
+"""A baseline keeps its budget of false alarms, and finds what is above it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.detection.alarm_budget import MARGIN, alarm_levels, factor_for
+from advisor.core.detection.congestion import ALARMS, FRESH, DetectorSettings, detect
+from advisor.core.detection.normal_history import HistoryPoint
+from advisor.core.detection.reading import Reading
+from advisor.core.detection.threshold import FixedThreshold, baseline_threshold
+from advisor.core.waterfill import Floats
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+STEP_S = 300.0
+A_DAY = 288
+SETTINGS = DetectorSettings(activity_floor=0.0, longest_gap_s=1000.0)
+
+
+def readings(values: Floats, first: int = 0) -> list[Reading]:
+    return [
+        Reading(
+            at=START + timedelta(seconds=STEP_S * (first + place + 1)),
+            window_s=STEP_S,
+            value=value,
+            load=100.0,
+        )
+        for place, value in enumerate(values.tolist())
+    ]
+
+
+def history(values: Floats) -> list[HistoryPoint]:
+    return [
+        HistoryPoint(at=one.at, value=value)
+        for one, value in zip(readings(values), values.tolist(), strict=True)
+    ]
+
+
+@given(st.lists(st.floats(0.1, 20), min_size=1, max_size=12), st.floats(0.5, 8))
+def test_level_of_a_window_is_the_largest_threshold_at_which_the_detector_raises(
+    values: list[float], threshold: float
+) -> None:
+    levels = alarm_levels(np.array(values))
+    # The detector keeps severities to two digits.
+    if any(abs(level / threshold - 1) < 0.02 for level in levels):
+        return
+
+    found = detect(
+        readings(np.array(values)), settings=SETTINGS, threshold=FixedThreshold(value=threshold)
+    )
+
+    first = next((n for n, one in enumerate(found.points) if one.state in ALARMS), None)
+    assert first == next((n for n, level in enumerate(levels) if level > threshold), None)
+
+
+def test_factor_leaves_as_many_days_above_as_the_budget_allows() -> None:
+    # 27 days with peaks 1.01, 1.02 ...: three of 28 days a month, the new one among them, may be
+    # above, which are 3 / 28 < 1 / 7: the k-th of 28 * 6 / 7 = 24.
+    ratios = np.repeat(1 + np.arange(1, 28) / 100, A_DAY)
+    seconds = STEP_S * np.arange(len(ratios))
+
+    found = factor_for(ratios, seconds, alarms_per_week=1.0)
+
+    assert found.value == pytest.approx(MARGIN * 1.24)
+    assert found.reason == "for 1 false alarm a week by 27 days"
+
+
+def test_with_few_days_it_is_above_the_highest_and_says_how_many_are_needed() -> None:
+    ratios = np.repeat([1.3, 1.1, 1.2], A_DAY)
+
+    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), alarms_per_week=1.0)
+
+    assert found.value == pytest.approx(MARGIN * 1.3)
+    assert found.reason == ("for 1 false alarm a week by 3 days, 6 days are needed to promise it")
+
+
+def test_what_never_exceeds_its_usual_value_is_judged_by_the_margin() -> None:
+    found = factor_for(np.full(A_DAY, 0.5), STEP_S * np.arange(A_DAY), alarms_per_week=0.5)
+
+    assert found.value == MARGIN
+    assert found.reason.startswith("for 0.5 false alarms a week by 1 days, 13 days")
+
+
+def steady(seed: int, days: int) -> Floats:
+    """A heavy user whose latency varies around 20 ms, with noise that lasts for half an hour."""
+    rng = np.random.default_rng(seed)
+    drift = np.zeros(days * A_DAY)
+    for place in range(1, len(drift)):
+        drift[place] = 0.85 * drift[place - 1] + rng.normal(0, 0.08)
+    return 20.0 * np.exp(drift)
+
+
+def alarms(values: Floats, *, learnt_days: int, alarms_per_week: float | None) -> int:
+    """Alarms after the first days, the baseline learnt anew each day."""
+    state, count, is_raised = FRESH, 0, False
+    points = history(values)
+    for begin in range(learnt_days * A_DAY, len(values), A_DAY):
+        threshold = baseline_threshold(
+            points[max(begin - 28 * A_DAY, 0) : begin], alarms_per_week=alarms_per_week
+        )
+        found = detect(
+            readings(values[begin : begin + A_DAY], begin),
+            settings=SETTINGS,
+            threshold=threshold,
+            initial=state,
+        )
+        state = found.state
+        for point in found.points:
+            count += point.state in ALARMS and not is_raised
+            is_raised = point.state in ALARMS
+    return count
+
+
+def test_steady_heavy_user_raises_no_alarm_in_thirty_days() -> None:
+    values = steady(1, days=58)
+
+    assert alarms(values, learnt_days=28, alarms_per_week=None) >= 15
+    assert alarms(values, learnt_days=28, alarms_per_week=1.0) == 0
+
+
+def test_steady_user_that_doubles_raises_one() -> None:
+    values = steady(2, days=32)
+    values[-A_DAY // 2 :] *= 2.5
+
+    assert alarms(values, learnt_days=28, alarms_per_week=1.0) == 1
+
+
+def test_budget_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^alarms_per_week is "):
+        baseline_threshold([], alarms_per_week=0.0)
+
+
+def test_baseline_says_how_far_above_the_usual_value_it_is() -> None:
+    threshold = baseline_threshold(history(np.full(7 * A_DAY, 4.0)), alarms_per_week=1.0)
+
+    found = threshold.at(START + timedelta(days=7))
+
+    assert found.value == pytest.approx(4.0 * MARGIN)
+    assert found.reason.startswith("1.25 times p95 of the")
+    assert found.reason.partition(", ")[2].startswith("for 1 false alarm a week by 7 days")
