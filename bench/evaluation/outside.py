@@ -50,6 +50,12 @@ class Change:
     outside: tuple[str, ...] = ()
 
 
+def _bursts(depth: int) -> SimulatedWorkload:
+    """Ours, for 14 s of each 22 s."""
+    spans = tuple((at, at + 14.0) for at in range(0, int(WINDOWS_BEFORE * WINDOW_S), 22))
+    return replace(_steady("bursts", depth), active=spans)
+
+
 PAIR = (_steady("a", 3), _steady("b", 3))
 WRITERS = tuple(replace(one, load=replace(one.load, access=Access.RANDOM_WRITE)) for one in CALM)
 SCAN = _steady("scan", 8, access=Access.SEQUENTIAL_READ)
@@ -69,6 +75,12 @@ CHANGES = {
     ),
     "a backup by night, a deeper queue by day": Change(
         disks=LINK, before=(PAIR, (_steady("backup", 6),)), now=(_steady("scan", 24),)
+    ),
+    "a neighbour comes back in bursts": Change(
+        before=(CALM, (*CALM, _bursts(24))), now=(*CALM, _bursts(24))
+    ),
+    "a neighbour comes back in bursts, deeper": Change(
+        before=(CALM, (*CALM, _bursts(12))), now=(*CALM, _bursts(48))
     ),
     "small I/Os become large": Change(
         disks=LINK, before=(PAIR,), now=(_steady("a", 3, io_bytes=LARGE), PAIR[1])

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from statistics import median
 
+import numpy as np
+
 from advisor.core.detection.change_point import cusum
 from advisor.core.detection.own_mix import OwnMix, difference, mean_mix
 from advisor.core.explanation.answer import Confidence
@@ -29,6 +31,9 @@ comparable, because a few percent more may double the latency. Below it, a queue
 grows by less than `RISE` from 0.8 of a load to the whole of it."""
 RISE = 1.5
 """Latency must be this many times the normal to count as external load."""
+QUEUED_RISE = 1.5
+"""A device whose latency was so many times that of its calm windows had a queue."""
+CALM_PERCENTILE = 10
 UNSEEN = "no I/Os whose kind was measured"
 SPREAD_OF_MAD = 1.4826
 SMALLEST_SPREAD_RATIO = 0.1
@@ -106,7 +111,11 @@ def detect_external_load(
             f"{len(as_much)} past windows had as much load of our own, but {count} of them had "
             f"{most}: our own load may explain the latency"
         )
-    return round_all(_compare(now, normal, own_load))
+    found = _compare(now, normal, own_load)
+    queued = _own_queue(reference, median(normal), own_load)
+    if found.state is ExternalState.EXTERNAL and queued:
+        return _unknown(queued)
+    return round_all(found)
 
 
 def hidden_by(silence: str) -> ExternalLoad:
@@ -124,6 +133,26 @@ def _differences(
     return [
         UNSEEN if one.mix is None else difference(one.mix, today, part=part) for one in as_much
     ]
+
+
+def _own_queue(reference: Sequence[LoadWindow], normal_ms: float, own_load: float) -> str:
+    """Why a deeper queue of our own may explain the latency; empty if it may not.
+
+    A device that our own load fills does not do more if more of our I/Os are outstanding: its
+    latency rises with them, at the same load. Load from outside would take from our own.
+    """
+    most = max(one.own_load or 0.0 for one in reference)
+    calm_ms = float(
+        np.percentile(
+            [one.latency_ms or 0.0 for one in reference if _is_known(one)], CALM_PERCENTILE
+        )
+    )
+    if own_load <= NEAR_PEAK_RATIO * most or normal_ms < QUEUED_RISE * calm_ms:
+        return ""
+    return (
+        f"our own load fills the device as before, when it waited {normal_ms:.3g} ms, against "
+        f"{calm_ms:.3g} ms when calm: a deeper queue of our own may explain the latency"
+    )
 
 
 def _comparable_part(reference: Sequence[LoadWindow], own_load: float) -> float:

@@ -16,6 +16,8 @@ ALIKE_READS = 0.1
 """Allowed difference between shares of reads."""
 NOTABLE = 0.05
 """A workload that lacks less than this fraction of the whole load counts as unchanged."""
+ABSENT_RATIO = 0.1
+"""A workload that had at most this fraction of its load was not there: its burst is no calm."""
 OTHERS_RATIO = 0.2
 """If workloads together lack more than this fraction, the load is not comparable."""
 
@@ -86,6 +88,13 @@ def _other_workload(past: OwnMix, today: OwnMix, part: float) -> str:
     """The workload with most of the missing load; empty if little is missing."""
     whole = sum(load for _, load in today.by_workload)
     before = dict(past.by_workload)
+    absent = [
+        (load, name)
+        for name, load in today.by_workload
+        if load > NOTABLE * whole and before.get(name, 0.0) <= ABSENT_RATIO * load
+    ]
+    if absent:
+        return max(absent)[1]
     lacks = [(part * load - before.get(name, 0.0), name) for name, load in today.by_workload]
     notable = [(lack, name) for lack, name in lacks if lack > NOTABLE * whole]
     if sum(lack for lack, _ in notable) <= OTHERS_RATIO * whole:

@@ -36,7 +36,8 @@ def looks(lun: Lun, first: int = 0) -> list[Incident]:
 def test_parties_and_evidence_are_renewed_each_minute_and_counts_with_each_window() -> None:
     found = looks(Lun(GOES_ON))
 
-    # Twice the threshold, it is recognised in its second window; the sixth and the twelfth are the first of a minute.
+    # Twice the threshold, it is recognised in its second window. The sixth and the twelfth are
+    # the first of a minute.
     assert [row.windows for row in found] == list(range(2, 21))
     shown = [len(row.evidence) for row in found]
     assert shown == [2] * 4 + [6] * 6 + [12] * 6 + [18] * 3

@@ -143,3 +143,42 @@ def test_rise_is_judged_by_the_noise_of_the_past(past_ms, state):
     recent = windows([100.0] * 6, [16.0] * 6, begin=1000)
 
     assert detect_external_load(past, recent).state is state
+
+
+def bursts(*, latency_ms, begin, count=60):
+    """A neighbour of ours fills the device in every other window: 500 I/Os a second, or 100."""
+    is_on = [index % 2 == 1 for index in range(count)]
+    return windows(
+        [500.0 if on else 100.0 for on in is_on],
+        [latency_ms if on else 2.0 for on in is_on],
+        begin=begin,
+    )
+
+
+def test_own_neighbour_that_comes_back_with_a_deeper_queue_is_not_load_from_outside():
+    # Twice as many I/Os wait at the device that gives no more: twice the latency.
+    recent = windows([500.0] * 20, [100.0] * 20, begin=1000)
+
+    found = detect_external_load(bursts(latency_ms=50.0, begin=0), recent)
+
+    assert found.state is ExternalState.UNKNOWN
+    assert found.reason == (
+        "our own load fills the device as before, when it waited 50 ms, against 2 ms when calm: "
+        "a deeper queue of our own may explain the latency"
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "before_ms"),
+    [(500.0, 2.5), (300.0, 50.0)],
+    ids=["without a queue before", "far from filling it"],
+)
+def test_load_from_outside_is_told_where_our_own_makes_no_queue(load, before_ms):
+    reference = [
+        *bursts(latency_ms=before_ms, begin=0),
+        *windows([300.0] * 30, [2.5] * 30, begin=100),
+    ]
+
+    found = detect_external_load(reference, windows([load] * 20, [200.0] * 20, begin=1000))
+
+    assert found.state is ExternalState.EXTERNAL

@@ -119,6 +119,19 @@ def test_another_load_of_our_own_may_explain_the_latency(today, why):
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [(6.0, "less load of b"), (7.0, "")],
+    ids=["a tenth of its load", "more"],
+)
+def test_window_without_a_known_neighbour_is_no_comparison_however_small_it_is(before, why):
+    # b has 6 to 7 % of the whole: less than the fifth that may be missing.
+    today = replace(PLAIN, by_workload=(("a", 940.0), ("b", 60.0)))
+    past = replace(PLAIN, by_workload=(("a", 940.0), ("b", before)))
+
+    assert difference(past, today, part=1.0) == why
+
+
 def test_a_little_of_everything_is_no_other_load():
     # Rates that differ by noise: a lacks 60 of 1000.
     today = OwnMix(
