@@ -37,7 +37,9 @@ def main() -> None:
         found = scored_by(METHODS[name], series)
         print(
             f"{name:35} {found.hits} of {found.windows} windows (chance {found.chance:.1f}), "
-            f"{found.false_per_day:.2f} false alarms a day"
+            f"{found.false_per_day:.2f} false alarms a day, "
+            f"in alarm {found.alarmed_days / found.days:.1%} of the time",
+            flush=True,
         )
         if asked.keep:
             row = {
@@ -47,6 +49,7 @@ def main() -> None:
                 "windows": found.windows,
                 "chance": round(found.chance, 1),
                 "false_per_day": round(found.false_per_day, 3),
+                "alarmed_ratio": round(found.alarmed_days / found.days, 4),
             }
             with SCORES.open("a") as file:
                 file.write(json.dumps(row) + "\n")

@@ -36,15 +36,17 @@ EWMA_WEIGHT, EWMA_SPREADS = 0.01, 8.0
 AGAIN_WINDOWS = 12
 """Of methods that give points: alarms so close to one another are one."""
 
-Method = Callable[[Series], list[float]]
+Alarm = tuple[float, float]
+"""From when to when it stood (s)."""
+Method = Callable[[Series], list[Alarm]]
 
 
-def product(series: Series) -> list[float]:
+def product(series: Series) -> list[Alarm]:
     """The baseline mode as it ships: one alarm a week, rises only."""
     return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=1.0)
 
 
-def two_sided(series: Series) -> list[float]:
+def two_sided(series: Series) -> list[Alarm]:
     """The same on values and reciprocals, half of the budget for each, and a smaller margin."""
     sides = [_positive(series.values), 1 / _positive(series.values)]
     found = [
@@ -56,18 +58,18 @@ def two_sided(series: Series) -> list[float]:
     return sorted(found[0] + found[1])
 
 
-def percentile_alone(series: Series) -> list[float]:
+def percentile_alone(series: Series) -> list[Alarm]:
     """The baseline mode without a budget: p95."""
     return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=None)
 
 
-def fixed_of_probation(series: Series) -> list[float]:
+def fixed_of_probation(series: Series) -> list[Alarm]:
     """The trivial one: above p99 of the probation."""
     learnt = series.values[: int(PROBATION * len(series.values))]
-    return _first_of_runs(series, series.values > np.percentile(learnt, 99))
+    return _runs(series, series.values > np.percentile(learnt, 99))
 
 
-def ewma(series: Series) -> list[float]:
+def ewma(series: Series) -> list[Alarm]:
     """Far from an exponentially weighted mean, in weighted spreads, on both sides."""
     mean, variance = float(series.values[0]), 0.0
     far = np.zeros(len(series.values), dtype=np.bool_)
@@ -76,7 +78,7 @@ def ewma(series: Series) -> list[float]:
         step = EWMA_WEIGHT * (value - mean)
         mean += step
         variance = (1 - EWMA_WEIGHT) * (variance + step * (value - mean + step))
-    return _first_of_runs(series, far)
+    return _runs(series, far)
 
 
 METHODS: dict[str, Method] = {
@@ -94,15 +96,14 @@ def _positive(values: Floats) -> Floats:
     return raised + SMALLEST * max(float(np.median(raised[: len(raised) // 7])), 1e-9)
 
 
-def _first_of_runs(
-    series: Series, flags: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> list[float]:
+def _runs(series: Series, flags: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Alarm]:
+    """Flags that are close together are one alarm."""
     places = np.flatnonzero(flags)
     if not len(places):
         return []
-    begins = np.concatenate([[True], np.diff(places) > AGAIN_WINDOWS])
-    found: list[float] = series.seconds[places[begins]].tolist()
-    return found
+    is_new = np.diff(places) > AGAIN_WINDOWS
+    begins, ends = places[np.append(True, is_new)], places[np.append(is_new, True)]
+    return list(zip(series.seconds[begins].tolist(), series.seconds[ends].tolist(), strict=True))
 
 
 def _baseline_alarms(
@@ -111,15 +112,16 @@ def _baseline_alarms(
     *,
     alarms_per_week: float | None,
     margin_ratio: float = 1.0,
-) -> list[float]:
-    """The windows in which the product's detector raises an alarm, its threshold learnt anew."""
+) -> list[Alarm]:
+    """The alarms of the product's detector, which learns anew on its way."""
     step_s = float(np.median(np.diff(seconds)))
     settings = DetectorSettings(activity_floor=0.0, longest_gap_s=3 * step_s)
     points = [
         HistoryPoint(at=_moment(at), value=value)
         for at, value in zip(seconds.tolist(), values.tolist(), strict=True)
     ]
-    state, begun, alarms, stretches = FRESH, None, [], []
+    state, begun, stretches = FRESH, None, []
+    alarms: list[Alarm] = []
     for begin in np.arange(seconds[0], seconds[-1] + 1, LEARN_EACH):
         place, end = np.searchsorted(seconds, [begin, begin + LEARN_EACH]).tolist()
         first = int(np.searchsorted(seconds, begin - HISTORY_S))
@@ -141,9 +143,10 @@ def _baseline_alarms(
         for point in found.points:
             if point.state in ALARMS and begun is None:
                 begun = point.since
-                alarms.append(point.at.timestamp())
+                alarms.append((point.at.timestamp(), float(seconds[-1])))
             elif point.state is CongestionState.CLEAR and begun is not None:
                 stretches.append(Stretch(began_at=begun, ended_at=max(point.since, begun)))
+                alarms[-1] = (alarms[-1][0], point.at.timestamp())
                 begun = None
     return alarms
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.nab.methods import PROBATION, Method
+from bench.nab.methods import PROBATION, Alarm, Method
 from bench.nab.series import Series
 
 
@@ -20,7 +20,8 @@ from bench.nab.series import Series
 class Score:
     """Windows in which an alarm began, and alarms outside of all, per day of all series.
 
-    `chance` is how many windows as many alarms at random times would hit.
+    `chance` is how many windows as many alarms at random times would hit, `alarmed_days` how long
+    alarms stood outside of windows.
     """
 
     hits: int
@@ -28,6 +29,7 @@ class Score:
     false_alarms: int
     days: float
     chance: float
+    alarmed_days: float
 
     @property
     def false_per_day(self) -> float:
@@ -44,12 +46,14 @@ def scored_by(method: Method, series: Sequence[Series]) -> Score:
         false_alarms=sum(one.false_alarms for one in each),
         days=sum(one.days for one in each),
         chance=sum(one.chance for one in each),
+        alarmed_days=sum(one.alarmed_days for one in each),
     )
 
 
-def _score(series: Series, alarms: Sequence[float]) -> Score:
+def _score(series: Series, alarms: Sequence[Alarm]) -> Score:
     begin = series.seconds[int(PROBATION * len(series.seconds))]
-    counted = np.array([at for at in alarms if at >= begin])
+    raised = [(at, until) for at, until in alarms if at >= begin]
+    counted = np.array([at for at, _ in raised])
     inside = [(counted >= low) & (counted <= high) for low, high in series.windows]
     outside = ~np.logical_or.reduce(inside) if inside else np.ones(len(counted), dtype=np.bool_)
     rate = len(counted) / (series.seconds[-1] - begin)
@@ -59,4 +63,12 @@ def _score(series: Series, alarms: Sequence[float]) -> Score:
         false_alarms=int(outside.sum()),
         days=series.days,
         chance=sum(1 - math.exp(-rate * (high - low)) for low, high in series.windows),
+        alarmed_days=sum(_outside_s(one, series.windows) for one in raised) / 86_400,
     )
+
+
+def _outside_s(alarm: Alarm, windows: Sequence[tuple[float, float]]) -> float:
+    """How long it stood outside of the windows, which do not overlap."""
+    begin, end = alarm
+    inside = sum(max(min(end, high) - max(begin, low), 0.0) for low, high in windows)
+    return end - begin - inside

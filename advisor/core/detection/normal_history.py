@@ -68,10 +68,11 @@ class LevelChange:
 class NormalHistory:
     """The normal points, in order of time, and what was left out.
 
-    `congested_windows` is the number of windows since the change left out as congestion.
+    `recent` are all since the change, of which `congested_windows` are left out as congestion.
     """
 
     points: tuple[HistoryPoint, ...]
+    recent: tuple[HistoryPoint, ...]
     congested_windows: int
     change: LevelChange | None
 
@@ -102,7 +103,10 @@ def normal_history(
     recent = [one for one in points if change is None or one.at > change.at]
     usual = _usual(recent, congested)
     return NormalHistory(
-        points=tuple(usual), congested_windows=len(recent) - len(usual), change=change
+        points=tuple(usual),
+        recent=tuple(recent),
+        congested_windows=len(recent) - len(usual),
+        change=change,
     )
 
 

@@ -230,8 +230,18 @@ def baseline_threshold(
     )
     if alarms_per_week is None:
         return found
-    ratios = values / _usual_values(found)[hour_of_week]
-    return replace(found, budget=factor_for(ratios, seconds, alarms_per_week=alarms_per_week))
+    return replace(found, budget=_budget(found, normal.recent, alarms_per_week))
+
+
+def _budget(
+    baseline: BaselineThreshold, recent: Sequence[HistoryPoint], alarms_per_week: float
+) -> BudgetFactor:
+    """By all windows: without those that raised an alarm, the next like them would raise one."""
+    seconds = np.array([point.at.timestamp() for point in recent])
+    hours = (seconds // 3600).astype(np.int64)
+    usual = _usual_values(baseline)[(hours + 3 * HOURS_A_DAY) % HOURS_A_WEEK]
+    ratios = np.array([point.value for point in recent]) / usual
+    return factor_for(ratios, seconds, alarms_per_week=alarms_per_week)
 
 
 def _usual_values(baseline: BaselineThreshold) -> Floats:

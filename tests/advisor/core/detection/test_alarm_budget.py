@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from advisor.core.detection.alarm_budget import MARGIN, alarm_levels, factor_for
 from advisor.core.detection.congestion import ALARMS, FRESH, DetectorSettings, detect
-from advisor.core.detection.normal_history import HistoryPoint
+from advisor.core.detection.normal_history import HistoryPoint, Stretch
 from advisor.core.detection.reading import Reading
-from advisor.core.detection.threshold import FixedThreshold, baseline_threshold
+from advisor.core.detection.threshold import BaselineThreshold, FixedThreshold, baseline_threshold
 from advisor.core.waterfill import Floats
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -143,3 +143,21 @@ def test_baseline_says_how_far_above_the_usual_value_it_is() -> None:
     assert found.value == pytest.approx(4.0 * MARGIN)
     assert found.reason.startswith("1.25 times p95 of the")
     assert found.reason.partition(", ")[2].startswith("for 1 false alarm a week by 7 days")
+
+
+def test_days_that_raised_an_alarm_count_for_the_budget() -> None:
+    # Each day one hour of 40 ms beside 4: all 14 days have a peak of ten times the usual value.
+    day = np.full(A_DAY, 4.0)
+    day[:12] = 40.0
+    points = history(np.tile(day, 14))
+    congested = [
+        Stretch(began_at=points[n * A_DAY].at, ended_at=points[n * A_DAY + 11].at)
+        for n in range(14)
+    ]
+
+    found = baseline_threshold(points, congested=congested, alarms_per_week=1.0)
+
+    assert isinstance(found, BaselineThreshold)
+    assert found.overall == 4.0
+    assert found.budget is not None
+    assert found.budget.value == pytest.approx(10.0 * MARGIN)
