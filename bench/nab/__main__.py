@@ -1,10 +1,10 @@
 """Score detectors on the Numenta Anomaly Benchmark: hits and false alarms.
 
-    .venv/bin/python -m bench.nab [--choose] [--keep]
+    .venv/bin/python -m bench.nab [--choose] [--method NAME] [--keep NOTE]
 
 The data are those of https://github.com/numenta/NAB, cloned to `SLUICE_NAB` or `nab` in the cache;
 without them nothing is run. `--choose` looks at the other folders, by which parameters are chosen.
-`--keep` adds what was scored to `bench/nab/scores.jsonl`, with the date.
+`--keep` adds what was scored to `bench/nab/scores.jsonl`, with the date and what was changed.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from __future__ import annotations
 import argparse
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 from bench.nab.methods import METHODS
 from bench.nab.score import scored_by
+from bench.nab.scores import SCORES
 from bench.nab.series import place, scored, to_choose_by
-
-SCORES = Path(__file__).parent / "scores.jsonl"
 
 
 def main() -> None:
     """Print a line per method."""
     parser = argparse.ArgumentParser(description="score detectors on NAB")
     parser.add_argument("--choose", action="store_true", help="the folders to choose by")
-    parser.add_argument("--keep", action="store_true", help=f"add to {SCORES.name}")
+    parser.add_argument("--keep", metavar="NOTE", help=f"add to {SCORES.name}")
     parser.add_argument("--method", action="append", choices=[*METHODS], dest="methods")
     asked = parser.parse_args()
     root = place()
@@ -45,6 +43,7 @@ def main() -> None:
             row = {
                 "method": name,
                 "at": f"{datetime.now(UTC):%Y-%m-%d}",
+                "note": asked.keep,
                 "hits": found.hits,
                 "windows": found.windows,
                 "chance": round(found.chance, 1),

@@ -134,6 +134,9 @@ def _baseline_alarms(
         if isinstance(threshold, BaselineThreshold) and threshold.budget is not None:
             factor = threshold.budget.value * margin_ratio
             threshold = replace(threshold, budget=replace(threshold.budget, value=factor))
+        points[place:end] = [
+            replace(one, threshold=threshold.at(one.at).value) for one in points[place:end]
+        ]
         readings = [
             Reading(at=one.at, window_s=step_s, value=one.value, load=1.0)
             for one in points[place:end]
