@@ -17,7 +17,6 @@ from advisor.core.detection.threshold import (
     baseline_threshold,
     peak_throughput_threshold,
 )
-from advisor.history.history import numbers
 from advisor.history.levels import read_levels
 from advisor.history.load_points import device_day
 from advisor.models import Incident, LearntThreshold, Resource, ThresholdMode
@@ -70,12 +69,9 @@ def _learnt(resource: Resource, *, until: datetime) -> Threshold:
     levels = read_levels([resource], since=since, until=until)[resource.pk]
     known = ~np.isnan(levels.value)
     points = [
-        HistoryPoint(at=moment(at_us), value=value, threshold=threshold)
-        for at_us, value, threshold in zip(
-            levels.at_us[known].tolist(),
-            levels.value[known].tolist(),
-            numbers(levels.threshold[known]),
-            strict=True,
+        HistoryPoint(at=moment(at_us), value=value)
+        for at_us, value in zip(
+            levels.at_us[known].tolist(), levels.value[known].tolist(), strict=True
         )
     ]
     return baseline_threshold(

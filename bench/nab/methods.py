@@ -82,7 +82,7 @@ def ewma(series: Series) -> list[Alarm]:
 
 
 METHODS: dict[str, Method] = {
-    "baseline with a budget (ships)": product,
+    "baseline with a budget": product,
     "the same on both sides": two_sided,
     "baseline p95": percentile_alone,
     "p99 of the probation": fixed_of_probation,
@@ -120,23 +120,23 @@ def _baseline_alarms(
         HistoryPoint(at=_moment(at), value=value)
         for at, value in zip(seconds.tolist(), values.tolist(), strict=True)
     ]
-    state, begun, stretches = FRESH, None, []
+    state, begun = FRESH, None
+    stretches: list[Stretch] = []
     alarms: list[Alarm] = []
     for begin in np.arange(seconds[0], seconds[-1] + 1, LEARN_EACH):
         place, end = np.searchsorted(seconds, [begin, begin + LEARN_EACH]).tolist()
         first = int(np.searchsorted(seconds, begin - HISTORY_S))
-        running = [] if begun is None else [Stretch(began_at=begun, ended_at=_moment(begin))]
+        congested = [*stretches]
+        if begun is not None:
+            congested.append(Stretch(began_at=begun, ended_at=_moment(begin)))
         threshold = baseline_threshold(
             points[first:place],
-            congested=[*stretches, *running],
+            congested=congested,
             alarms_per_week=alarms_per_week,
         )
         if isinstance(threshold, BaselineThreshold) and threshold.budget is not None:
             factor = threshold.budget.value * margin_ratio
             threshold = replace(threshold, budget=replace(threshold.budget, value=factor))
-        points[place:end] = [
-            replace(one, threshold=threshold.at(one.at).value) for one in points[place:end]
-        ]
         readings = [
             Reading(at=one.at, window_s=step_s, value=one.value, load=1.0)
             for one in points[place:end]

@@ -17,8 +17,6 @@ DAYS_A_WEEK = 7
 DAY_S = 86_400
 MARGIN = 1.25
 """Above what noise alone reaches, so that a budget is kept where days are not quite alike."""
-MOST_BEYOND = 1.5
-"""A day counts as at most so many times the threshold of then."""
 SEEN_PART = 0.5
 """A day counts if it has this fraction of the windows of the fullest."""
 GRAVE, WINDOWS = 3.0, 5
@@ -33,16 +31,12 @@ class BudgetFactor:
     reason: str
 
 
-def factor_for(
-    ratios: Floats, judged_by: Floats, seconds: Floats, *, alarms_per_week: float
-) -> BudgetFactor:
+def factor_for(ratios: Floats, seconds: Floats, *, alarms_per_week: float) -> BudgetFactor:
     """The factor for windows of these multiples of the usual value, in order of time.
 
-    `judged_by` are the thresholds of then, as such multiples; NaN is none. A day that was beyond
-    its threshold counts as little beyond it, so that one grave incident hides no other.
-    With fewer days than the budget needs the factor is above the highest peak.
+    With fewer days than the budget needs it is above the highest peak.
     """
-    peaks = _peaks_of_days(np.fmin(alarm_levels(ratios), MOST_BEYOND * judged_by), seconds)
+    peaks = _peaks_of_days(alarm_levels(ratios), seconds)
     chance = min(alarms_per_week / DAYS_A_WEEK, 1.0)
     place = math.ceil((len(peaks) + 1) * (1 - chance))
     level = peaks[min(max(place, 1), len(peaks)) - 1]

@@ -33,19 +33,14 @@ SMALLEST_SPREAD = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPoint:
-    """The value of one past window: normalised latency in ms, or part of capacity used.
-
-    `threshold` is that by which it was judged; None if there was none.
-    """
+    """The value of one past window: normalised latency in ms, or part of capacity used."""
 
     at: datetime
     value: float
-    threshold: float | None = None
 
     def __post_init__(self) -> None:
         check_aware("at", self.at)
         check_amount("value", self.value)
-        check_amount("threshold", self.threshold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -240,9 +240,8 @@ def _budget(
     seconds = np.array([point.at.timestamp() for point in recent])
     hours = (seconds // 3600).astype(np.int64)
     usual = _usual_values(baseline)[(hours + 3 * HOURS_A_DAY) % HOURS_A_WEEK]
-    values = np.array([point.value for point in recent])
-    judged_by = np.array([point.threshold for point in recent], dtype=np.float64)
-    return factor_for(values / usual, judged_by / usual, seconds, alarms_per_week=alarms_per_week)
+    ratios = np.array([point.value for point in recent]) / usual
+    return factor_for(ratios, seconds, alarms_per_week=alarms_per_week)
 
 
 def _usual_values(baseline: BaselineThreshold) -> Floats:

@@ -19,7 +19,6 @@ from advisor.core.waterfill import Floats
 START = datetime(2026, 3, 2, tzinfo=UTC)
 STEP_S = 300.0
 A_DAY = 288
-NOT_JUDGED = np.array(np.nan)
 SETTINGS = DetectorSettings(activity_floor=0.0, longest_gap_s=1000.0)
 
 
@@ -65,7 +64,7 @@ def test_factor_leaves_as_many_days_above_as_the_budget_allows() -> None:
     ratios = np.repeat(1 + np.arange(1, 28) / 100, A_DAY)
     seconds = STEP_S * np.arange(len(ratios))
 
-    found = factor_for(ratios, NOT_JUDGED, seconds, alarms_per_week=1.0)
+    found = factor_for(ratios, seconds, alarms_per_week=1.0)
 
     assert found.value == pytest.approx(MARGIN * 1.24)
     assert found.reason == "for 1 false alarm a week by 27 days"
@@ -74,29 +73,17 @@ def test_factor_leaves_as_many_days_above_as_the_budget_allows() -> None:
 def test_with_few_days_it_is_above_the_highest_and_says_how_many_are_needed() -> None:
     ratios = np.repeat([1.3, 1.1, 1.2], A_DAY)
 
-    found = factor_for(ratios, NOT_JUDGED, STEP_S * np.arange(len(ratios)), alarms_per_week=1.0)
+    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), alarms_per_week=1.0)
 
     assert found.value == pytest.approx(MARGIN * 1.3)
     assert found.reason == ("for 1 false alarm a week by 3 days, 6 days are needed to promise it")
 
 
 def test_what_never_exceeds_its_usual_value_is_judged_by_the_margin() -> None:
-    found = factor_for(
-        np.full(A_DAY, 0.5), NOT_JUDGED, STEP_S * np.arange(A_DAY), alarms_per_week=0.5
-    )
+    found = factor_for(np.full(A_DAY, 0.5), STEP_S * np.arange(A_DAY), alarms_per_week=0.5)
 
     assert found.value == MARGIN
     assert found.reason.startswith("for 0.5 false alarms a week by 1 days, 13 days")
-
-
-def test_day_far_beyond_its_threshold_counts_as_one_and_a_half_times_of_it() -> None:
-    ratios = np.repeat([1.3, 40.0, 1.2], A_DAY)
-
-    found = factor_for(
-        ratios, np.full(len(ratios), 2.0), STEP_S * np.arange(len(ratios)), alarms_per_week=1.0
-    )
-
-    assert found.value == pytest.approx(MARGIN * 3.0)
 
 
 def steady(seed: int, days: int) -> Floats:
