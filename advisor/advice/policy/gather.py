@@ -293,6 +293,8 @@ def _drawn(calm: Floats, congested: Floats) -> list[tuple[tuple[float, ...], tup
         for calm_line, line in zip(calm, congested, strict=True)
         for part in (_newest(calm_line), _blocks(line))
     ]
+    if not chosen:
+        return []
     rates = iter(significant(np.concatenate(chosen)).tolist())
     lines = [tuple(islice(rates, len(one))) for one in chosen]
     return list(zip(lines[::2], lines[1::2], strict=True))
