@@ -9,6 +9,7 @@ from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.resource import IoCount, LimitScope, Tier, tier_shares
 from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
+from ingest.core.identity.cgroup_path import below_mount
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
 from ingest.models.host import Host
 
@@ -139,6 +140,9 @@ class Allocation(models.Model):
         if self.adapter_kind == AdapterKind.VDISK and self.vdisk:
             # As the samples of the disk are named, such as qemu/101/scsi0.
             return self.adapter_kind, f"{self.adapter}/{self.vdisk}"
+        if self.adapter_kind == AdapterKind.CGROUP:
+            # Telegraf sends whole paths; agents know groups by their path below the mount.
+            return self.adapter_kind, below_mount(self.adapter)
         return self.adapter_kind, self.adapter
 
 

@@ -33,6 +33,9 @@ class Cgroup:
     key: str
 
 
+MOUNT = "/sys/fs/cgroup"
+"""Where control groups are mounted; Telegraf sends paths with it, others without."""
+
 _ID = r"([0-9a-f]{64})"
 _MAKERS = "docker|libpod|crio|cri-containerd|nerdctl"
 _POD = re.compile(r"(?:kubepods(?:-burstable|-besteffort)?-)?pod([0-9a-f_-]{32,36})(?:\.slice)?")
@@ -64,9 +67,15 @@ def unescaped(name: str) -> str:
     return raw.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
+def below_mount(path: str) -> str:
+    """The path of a group below the mount of all, however it was sent."""
+    is_whole = path == MOUNT or path.startswith(f"{MOUNT}/")
+    return "/" + (path.removeprefix(MOUNT) if is_whole else path).strip("/")
+
+
 def read_cgroup(path: str) -> Cgroup | None:
     """The workload that this cgroup is or belongs to; None if it only holds workloads."""
-    parts = [part for part in path.removeprefix("/sys/fs/cgroup").split("/") if part]
+    parts = [part for part in below_mount(path).split("/") if part]
     for at, part in enumerate(parts):
         own = "/" + "/".join(parts[: at + 1])
         if _NO_WORKLOADS.fullmatch(part):
@@ -82,7 +91,7 @@ def read_cgroup(path: str) -> Cgroup | None:
 
 def _as_sent(path: str, own: str) -> str:
     """The path of the workload, below the same root as the one that was sent."""
-    root = "/sys/fs/cgroup" if path.startswith("/sys/fs/cgroup") else ""
+    root = MOUNT if path.startswith(f"{MOUNT}/") else ""
     return f"{root}{own}" if path.startswith("/") else own[1:]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ingest.core.identity.cgroup_path import (
     Cgroup,
     CgroupKind,
+    below_mount,
     domain_in_cgroup,
     is_cut,
     read_cgroup,
@@ -139,7 +140,7 @@ def _stated_views(facts: Facts, machines: Mapping[str, str]) -> Iterable[View]:
             name=facts.value(place, "name"),
             uuid=read_uuid(facts.value(place, "uuid") or ""),
             pid=facts.value(place, "host_pid"),
-            cgroup=None if cgroup is None else _plain_path(cgroup),
+            cgroup=None if cgroup is None else below_mount(cgroup),
             made=None,
             cgroups=(),
             disks=_pairs(facts, place, "disk."),
@@ -150,8 +151,8 @@ def _stated_views(facts: Facts, machines: Mapping[str, str]) -> Iterable[View]:
 
 def _is_no_whole(cgroup: str) -> bool:
     """Whether a cgroup holds workloads, or lies in another's: a container in its pod's."""
-    whole = read_cgroup(_plain_path(cgroup))
-    return whole is None or whole.path != _plain_path(cgroup)
+    whole = read_cgroup(below_mount(cgroup))
+    return whole is None or whole.path != below_mount(cgroup)
 
 
 def _cluster(facts: Facts, host: str) -> str | None:
@@ -168,10 +169,6 @@ def _attributes(facts: Facts, place: Place) -> tuple[tuple[str, str], ...]:
     own = [(name, value) for name in names for value in facts.values(place, name)]
     labels = _pairs(facts, place, "label.")
     return (*own, *((f"label.{name}", value) for name, value in labels))
-
-
-def _plain_path(path: str) -> str:
-    return "/" + path.removeprefix("/sys/fs/cgroup").strip("/")
 
 
 def _cgroup_views(facts: Facts, machines: Mapping[str, str]) -> Iterable[View]:
@@ -196,7 +193,7 @@ def _cgroup_view(
         name=None,
         uuid=None,
         pid=None,
-        cgroup=_plain_path(cgroup.path),
+        cgroup=below_mount(cgroup.path),
         made=cgroup.kind,
         cgroups=measured,
         disks=(),

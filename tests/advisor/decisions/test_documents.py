@@ -27,6 +27,7 @@ from advisor.models import (
 from enforcers.acceptance import accept
 from enforcers.contract import (
     HOST_TRAFFIC,
+    Selector,
     SignatureError,
     decode_document,
     encode_document,
@@ -194,6 +195,26 @@ def test_changed_adapter_makes_a_new_revision(cluster: Cluster) -> None:
 
     assert after.revision == before.revision + 1
     assert after.allocations[0].selector.value == "p9"
+
+
+@pytest.mark.parametrize(
+    ("sent", "path"),
+    [
+        ("/sys/fs/cgroup/machine.slice/vm1.scope", "/machine.slice/vm1.scope"),
+        ("/machine.slice/vm1.scope", "/machine.slice/vm1.scope"),
+        ("/sys/fs/cgroups/vm1.scope", "/sys/fs/cgroups/vm1.scope"),
+    ],
+)
+def test_group_that_telegraf_sends_by_its_whole_path_is_named_below_the_mount(
+    cluster: Cluster, sent: str, path: str
+) -> None:
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    Allocation.objects.filter(workload__name="web-1").update(adapter_kind="cgroup", adapter=sent)
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    selectors = {item.workload: item.selector for item in document.allocations}
+    assert selectors["web-1"] == Selector(kind="cgroup", value=path)
 
 
 def published(cluster: Cluster) -> dict[str, list[dict[str, object]]]:
