@@ -85,6 +85,8 @@ def _run_command(options: Options) -> int:
         return _read(options)
     if options.command == "doctor":
         return _doctor(options)
+    if options.command == "measure":
+        return _measure(options)
     if options.command == "restore" and options.if_over:
         from enforcers import dead_man
 
@@ -114,6 +116,21 @@ def _doctor(options: Options) -> int:
     if loaded is None:
         return doctor.show_host(as_json=options.json)
     return doctor.show_diagnosis(loaded, as_json=options.json)
+
+
+def _measure(options: Options) -> int:
+    from enforcers.host_fs import HostFs
+    from enforcers.mechanisms.cgroup_io import measuring
+    from enforcers.runner import SubprocessRunner
+
+    return measuring.show(
+        options.device,
+        folder=options.folder,
+        seconds=options.seconds,
+        as_json=options.json,
+        runner=SubprocessRunner(),
+        host_fs=HostFs(),
+    )
 
 
 def _read(options: Options) -> int:

@@ -8,6 +8,9 @@ from pathlib import Path
 from enforcers.options import Options
 from enforcers.version import VERSION
 
+_MEASURE = "measure what a disk can do at a quiet time, and propose a model; changes nothing"
+_SECONDS = range(1, 11)
+
 
 def parsed(words: Sequence[str], default_config: str) -> Options:
     """What the words ask for; words of no use end the process with a message (SystemExit)."""
@@ -67,8 +70,29 @@ def parser(default_config: str) -> argparse.ArgumentParser:
                 action="store_true",
                 help="only if no agent runs and the lease of its policy is over",
             )
+    _add_measure(
+        commands.add_parser("measure", help=_MEASURE, description=_MEASURE, parents=[shared])
+    )
     commands.add_parser("version", help="show the version", parents=[shared])
     return whole
+
+
+def _add_measure(command: argparse.ArgumentParser) -> None:
+    command.add_argument("device", help="name of the disk, such as sda")
+    command.add_argument(
+        "--folder",
+        type=Path,
+        help="folder on this disk for a file of 256 MB, to measure writes too; "
+        "without it the disk is only read",
+    )
+    command.add_argument(
+        "--seconds",
+        type=int,
+        default=5,
+        choices=_SECONDS,
+        metavar="N",
+        help="length of each of the runs, 1 to 10 (default 5)",
+    )
 
 
 def _add_fix_options(command: argparse.ArgumentParser) -> None:

@@ -17,6 +17,9 @@ class Options:
     yes: bool = False
     force: bool = False
     if_over: bool = False
+    device: str = ""
+    folder: Path | None = None
+    seconds: int = 0
     once: bool = False
     host: str = ""
     root: str = "/"

@@ -127,8 +127,8 @@ def test_host_without_the_io_controller_says_so_for_each_device(
 UNMEASURED = (
     "limits hold; shares and reservations have no effect, for nobody says what the device can do",
     (
-        "measure what it does under full load, state that as the capacity, and name the device in "
-        "cgroup_io.capacity_is_measured"
+        "measure what it does under full load, as `sluice-enforcer measure` can, state that as "
+        "the capacity, and name the device in cgroup_io.capacity_is_measured"
     ),
 )
 COEFFICIENTS = "rbps=7 rseqiops=6 rrandiops=5 wbps=4 wseqiops=3 wrandiops=2"
@@ -409,3 +409,25 @@ def test_configuration_that_is_named_must_be_there(
 ) -> None:
     assert cli.main(["doctor", "--config", str(tmp_path / "none.toml")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+def test_model_that_others_measured_of_a_kind_of_disk_is_shown_for_a_person_to_judge(
+    tmp_path: Path, tc: FakeTc
+) -> None:
+    host_fs = FakeCgroups(tmp_path, iocost=False)
+    # As the kernel shows it: the name is filled up with blanks.
+    host_fs.put("/sys/dev/block/8:0/device/model", "SAMSUNG MZVLW256HEHP-00000              \n")
+    config = CgroupIoConfig(devices=frozenset({"sda"}))
+
+    reason, remedy = obstacles("cgroup_io", config, tc, host_fs)["sda"]
+
+    assert reason == UNMEASURED[0]
+    proposed = remedy.partition(" put '")[2].partition("' into cgroup_io.models")[0]
+    assert proposed == (
+        "sda rbps=1235803696 rseqiops=130658 rrandiops=134555 "
+        "wbps=345351950 wseqiops=63368 wrandiops=23437"
+    )
+    # It is what the configuration takes, and nothing was taken by itself.
+    agreed = CgroupIoConfig(devices=frozenset({"sda"}), models=frozenset({proposed}))
+    assert obstacles("cgroup_io", agreed, tc, host_fs) == {"sda": None}
+    assert host_fs.writes == []

@@ -27,8 +27,13 @@ class Model:
     rates: tuple[int, ...]
 
     def __str__(self) -> str:
-        pairs = (f"{key}={rate}" for key, rate in zip(COEFFICIENTS, self.rates, strict=True))
-        return f"ctrl=user model=linear {' '.join(pairs)}"
+        return f"ctrl=user model=linear {' '.join(self.words)}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Each rate with its name, as the kernel and the configuration write it."""
+        pairs = zip(COEFFICIENTS, self.rates, strict=True)
+        return tuple(f"{key}={rate}" for key, rate in pairs)
 
     def scaled(self, ratio: float) -> "Model":
         """The same device, this much faster."""

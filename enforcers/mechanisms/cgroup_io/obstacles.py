@@ -7,6 +7,7 @@ from enforcers.host_fs import HostFs
 from enforcers.mechanism import Obstacle
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.file_systems import network_kind, unattributed_writes
+from enforcers.mechanisms.cgroup_io.known_models import SOURCE, known_model
 from enforcers.mechanisms.cgroup_io.observed import (
     device_number,
     io_mount,
@@ -61,7 +62,7 @@ def _of_weights(host_fs: HostFs, device: str, config: CgroupIoConfig) -> Obstacl
     if not observed.keeps_iocost and lacks_model(observed):
         return Obstacle(
             reason=f"limits hold; shares and reservations have no effect, for {NOBODY_MEASURED}",
-            remedy=TO_MEASURE,
+            remedy=_to_measure(host_fs, device, observed.number),
             is_total=False,
         )
     if observed.unattributed is None:
@@ -70,6 +71,18 @@ def _of_weights(host_fs: HostFs, device: str, config: CgroupIoConfig) -> Obstacl
         reason=unattributed_writes(observed.unattributed),
         remedy="keep what shall be limited on ext4, xfs, btrfs or f2fs, or write it directly",
         is_total=False,
+    )
+
+
+def _to_measure(host_fs: HostFs, device: str, number: str) -> str:
+    """What to do for a model; where others measured disks of this kind, theirs to judge."""
+    known = known_model(host_fs, number)
+    if known is None:
+        return TO_MEASURE
+    rates = " ".join(known.words)
+    return (
+        f"{TO_MEASURE}; or, if you agree with what {SOURCE} says of this kind of disk, put "
+        f"{f'{device} {rates}'!r} into cgroup_io.models"
     )
 
 

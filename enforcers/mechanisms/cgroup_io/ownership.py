@@ -16,8 +16,8 @@ from enforcers.mechanisms.cgroup_io.standing import Standing
 
 NOBODY_MEASURED = "nobody says what the device can do"
 TO_MEASURE = (
-    "measure what it does under full load, state that as the capacity, and name the device in "
-    "cgroup_io.capacity_is_measured"
+    "measure what it does under full load, as `sluice-enforcer measure` can, state that as the "
+    "capacity, and name the device in cgroup_io.capacity_is_measured"
 )
 _KEPT = ", and cgroup_io.keep_iocost leaves it so; the limit needs none"
 

@@ -1,0 +1,92 @@
+"""`sluice-enforcer measure` proposes a model of a disk that is quiet, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from enforcers.mechanisms.cgroup_io.measuring import Measuring, NotMeasured
+from tests.enforcers.fake_cgroups import FakeCgroups
+
+RATES = {"read": 1900, "randread": 2000}
+
+
+class FakeDisk:
+    """sda, beside whose fio others read so many bytes for each of fio's, and idle before it."""
+
+    def __init__(self, root: Path, *, by_others: float = 0.0, idle_iops: float = 0.0) -> None:
+        self.host_fs = FakeCgroups(root, iocost=False)
+        self.commands: list[list[str]] = []
+        self._by_others, self._idle_iops = by_others, idle_iops
+        self._ios = self._sectors = 0
+        self._show()
+
+    def measuring(self) -> Measuring:
+        return Measuring("sda", runner=self, host_fs=self.host_fs, seconds=5, sleep=self._pass)
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        assert not stdin
+        self.commands.append(list(argv))
+        pattern = next(word for word in argv if word.startswith("--rw=")).removeprefix("--rw=")
+        own = 5 * RATES[pattern] * 4096
+        self._sectors += round(own * (1 + self._by_others) / 512)
+        self._show()
+        side = {"iops": RATES[pattern] + 0.4, "bw_bytes": 123_456_789, "io_bytes": own}
+        return json.dumps({"jobs": [{"read": side, "write": {}}]})
+
+    def _pass(self, seconds: float) -> None:
+        self._ios += round(self._idle_iops * seconds)
+        self._show()
+
+    def _show(self) -> None:
+        text = f"{self._ios} 0 {self._sectors} 0 0 0 0 0 0 0 0\n"
+        self.host_fs.put("/sys/class/block/sda/stat", text)
+
+
+def test_reads_are_measured_of_the_disk_itself_which_is_never_written(tmp_path: Path) -> None:
+    disk = FakeDisk(tmp_path)
+
+    found = disk.measuring().reads()
+
+    assert found == {"rbps": 123_456_789, "rseqiops": 1900, "rrandiops": 2000}
+    assert all({"--readonly", "--filename=/dev/sda"} <= set(words) for words in disk.commands)
+    assert disk.host_fs.writes == []
+
+
+def test_disk_at_work_is_not_measured(tmp_path: Path) -> None:
+    disk = FakeDisk(tmp_path, idle_iops=6)
+
+    with pytest.raises(NotMeasured, match=r"at work \(6 I/Os per second\); measure at a quiet"):
+        disk.measuring().reads()
+
+    assert disk.commands == []
+
+
+@pytest.mark.parametrize("by_others", [0.06, 1.0])
+def test_figure_of_a_disk_that_others_used_meanwhile_is_refused(
+    tmp_path: Path, by_others: float
+) -> None:
+    disk = FakeDisk(tmp_path, by_others=by_others)
+
+    with pytest.raises(NotMeasured, match="others moved"):
+        disk.measuring().reads()
+
+
+def test_disk_that_iocost_holds_to_a_model_is_not_measured(tmp_path: Path) -> None:
+    disk = FakeDisk(tmp_path)
+    disk.host_fs.put("/sys/fs/cgroup/io.cost.qos", "8:0 enable=1 ctrl=user\n")
+
+    with pytest.raises(NotMeasured, match="iocost holds sda to a model"):
+        disk.measuring().reads()
+
+
+def test_folder_on_another_disk_is_refused_and_left_alone(tmp_path: Path) -> None:
+    disk = FakeDisk(tmp_path)
+
+    with pytest.raises(NotMeasured, match="does not lie on sda"):
+        disk.measuring().whole(tmp_path)
+
+    assert disk.commands == []
