@@ -17,6 +17,7 @@ from bench.testbed.intervals import (
     settled,
     total_ratio,
 )
+from bench.testbed.seen_capacity import seen_capacity_rows
 from tests.testbed.storage.guest import Kernel, StorageGuest
 from tests.testbed.storage.low_capacity import INTERVAL_S
 
@@ -54,6 +55,7 @@ PARTS = (
     "wrong-model",
     "low-capacity",
     "guessed-model",
+    "seen-capacity",
 )
 
 
@@ -73,6 +75,8 @@ def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterat
             "wrong-model": lambda: _wrong_model(guest, effort, capacity),
             "low-capacity": lambda: _low_capacity(guest, capacity),
             "guessed-model": lambda: _guessed_model(guest),
+            # Last: its disks stay on top of the one that the others make anew.
+            "seen-capacity": lambda: seen_capacity_rows(guest),
         }
         yield from _on(release, rows)
         for part in PARTS:
