@@ -3,7 +3,7 @@
 io.max limits each direction by itself and lets whole I/Os through per slice of 100 ms
 (block/blk-throttle.c, DFL_THROTL_SLICE), so a limit that is not a multiple of 10 I/Os per second
 is rounded down. The two limits follow the measured mix, in multiples of 10; what they let through
-too much or too little, beyond one slice, is made good in the next period.
+too much or too little is made good in the next period, of one direction alone beyond one slice.
 A limit that counts one I/O per 32 KiB is divided as it counts; what is written is in plain I/Os.
 """
 
@@ -124,8 +124,12 @@ def _to_make_good(carried: float, pool: Pool) -> float:
 
 
 def _slack(pool: Pool) -> float:
-    """A slice's worth, which Linux 7 gives or takes at each change: correcting it never ends."""
-    return pool.limit * _SLICE_S
+    """A slice's worth, which Linux 7 gives or takes at each change: correcting it never ends.
+
+    The parts of who reads and writes change all the time anyway, and all is made good.
+    """
+    is_mixed = min(pool.reads, pool.writes) > _grain(pool, 1.0).least
+    return 0.0 if is_mixed else pool.limit * _SLICE_S
 
 
 def _with_try(pool: Pool, took: Took) -> Pool:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from enforcers.mechanisms.cgroup_io import measuring
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.measuring import Measuring, NotMeasured
 from tests.enforcers.fake_cgroups import FakeCgroups
 
-RATES = {"read": 1900, "randread": 2000}
+RATES = {"read": 1900, "randread": 2000, "write": 900, "randwrite": 1000}
 
 
 class FakeDisk:
@@ -34,8 +36,15 @@ class FakeDisk:
         own = 5 * RATES[pattern] * 4096
         self._sectors += round(own * (1 + self._by_others) / 512)
         self._show()
+        for word in argv:
+            if word.startswith("--filename=") and "/dev/" not in word:
+                Path(word.removeprefix("--filename=")).touch()
         side = {"iops": RATES[pattern] + 0.4, "bw_bytes": 123_456_789, "io_bytes": own}
-        return json.dumps({"jobs": [{"read": side, "write": {}}]})
+        none = {"iops": 0.0, "bw_bytes": 0, "io_bytes": 0}
+        is_read = "read" in pattern
+        return json.dumps(
+            {"jobs": [{"read": side if is_read else none, "write": none if is_read else side}]}
+        )
 
     def _pass(self, seconds: float) -> None:
         self._ios += round(self._idle_iops * seconds)
@@ -90,3 +99,28 @@ def test_folder_on_another_disk_is_refused_and_left_alone(tmp_path: Path) -> Non
         disk.measuring().whole(tmp_path)
 
     assert disk.commands == []
+
+
+def test_whole_model_is_proposed_as_the_configuration_takes_it_and_its_file_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measuring, "_lies_on", lambda folder, device: device == "sda")
+    disk, folder = FakeDisk(tmp_path / "root"), tmp_path / "on-sda"
+    folder.mkdir()
+    monkeypatch.setattr(measuring, "Measuring", lambda *_, **__: disk.measuring())
+
+    measuring.show(
+        "sda", folder=folder, seconds=5, as_json=False, runner=disk, host_fs=disk.host_fs
+    )
+
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if "models = " in one]
+    (proposed,) = json.loads(line.partition(" = ")[2])
+    assert proposed == (
+        "sda rbps=123456789 rseqiops=1900 rrandiops=2000 "
+        "wbps=123456789 wseqiops=900 wrandiops=1000"
+    )
+    agreed = CgroupIoConfig(devices=frozenset({"sda"}), models=frozenset({proposed}))
+    assert agreed.model("sda") is not None
+    assert list(folder.iterdir()) == []
+    assert all("/dev/sda" not in word for words in disk.commands for word in words)
+    assert disk.host_fs.writes == []

@@ -60,6 +60,28 @@ def test_kernel_that_moves_a_slice_at_each_change_still_gives_the_limit(
     assert sum(got) / len(got) == pytest.approx(500.0, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("took", "parts"),
+    [
+        # Short by 40 of a slice's 50: 70 % and 30 % of 540, in multiples of 10.
+        ((350.0, 150.0), (380, 160)),
+        # Of reads alone a slice is left, for on Linux 7 each change gives or takes one.
+        ((500.0, 0.0), (500, 10)),
+    ],
+)
+def test_shortfall_below_a_slice_is_made_good_where_parts_change_anyway(
+    took: tuple[float, float], parts: tuple[int, int]
+) -> None:
+    reads, writes = took
+    pool = Pool(
+        limit=500.0, unit=Unit.IOPS, carried=40.0, reads=int(reads), writes=max(10, int(writes))
+    )
+
+    after = next_pool(pool, Took(reads=reads, writes=writes, elapsed_s=0.5))
+
+    assert (after.reads, after.writes) == parts
+
+
 @given(st.floats(20.0, 5000.0), st.floats(0.0, 1.0))
 def test_parts_never_go_far_beyond_the_limit(limit: float, read_ratio: float) -> None:
     pool = first_pool(limit, Unit.IOPS)
