@@ -128,7 +128,8 @@ def _measure(options: Options) -> int:
         folder=options.folder,
         seconds=options.seconds,
         as_json=options.json,
-        runner=SubprocessRunner(),
+        # A slow disk takes long until the file is there.
+        runner=SubprocessRunner(timeout_s=measuring.LONGEST_RUN_S),
         host_fs=HostFs(),
     )
 

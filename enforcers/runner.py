@@ -21,22 +21,27 @@ class Runner(Protocol):
 class SubprocessRunner:
     """Starts real programs, with a time limit and in the C locale."""
 
+    def __init__(self, *, timeout_s: float | None = None) -> None:
+        """Without a time limit of its own it is that of the kernel's tools."""
+        self._timeout_s = timeout_s
+
     def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
         environment = {**os.environ, "LC_ALL": "C"}
+        timeout_s = TIMEOUT_S if self._timeout_s is None else self._timeout_s
         try:
             done = subprocess.run(
                 list(argv),
                 input=stdin,
                 capture_output=True,
                 text=True,
-                timeout=TIMEOUT_S,
+                timeout=timeout_s,
                 check=False,
                 env=environment,
                 # What ends the agent at a terminal must not end what it has just started.
                 process_group=0,
             )
         except subprocess.TimeoutExpired as error:
-            raise CommandError(argv, f"no answer within {TIMEOUT_S:.0f} s") from error
+            raise CommandError(argv, f"no answer within {timeout_s:.0f} s") from error
         except OSError as error:
             raise CommandError(argv, error.strerror or str(error)) from error
         if done.returncode != 0:

@@ -22,6 +22,7 @@ MOST_IOS_PER_S = 5.0
 """A disk on which others do more is not quiet."""
 MOST_BY_OTHERS = 0.05
 """Of the bytes of a run; with more it measures what they leave."""
+LONGEST_RUN_S = 120.0
 _OUTSTANDING = 128
 _FILE_NAME = ".sluice-enforcer-measures"
 _FILE_SIZE = "256M"
