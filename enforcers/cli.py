@@ -17,7 +17,7 @@ from enforcers.assembly import Parts, assemble
 from enforcers.client import Client
 from enforcers.clocks import Clocks
 from enforcers.errors import ConfigError, EnforcerError, StateError
-from enforcers.exchanging import asking, exchanging
+from enforcers.exchanging import asking, asking_limits, exchanging
 from enforcers.http_exchange import HttpExchange
 from enforcers.joint_post import Post
 from enforcers.log_format import start_logging
@@ -200,8 +200,9 @@ def _enforce(
             figures=None if loaded.metrics is None else figures,
         )
         ends.enter_context(_serving(loaded, figures, parts.clocks))
-        ask = asking(client, host=loaded.host, now=parts.clocks.now)
-        ends.enter_context(exchanging(post, ask))
+        host, now = loaded.host, parts.clocks.now
+        ends.enter_context(exchanging(post.loads, asking(client, host=host, now=now)))
+        ends.enter_context(exchanging(post.limits, asking_limits(client, host=host, now=now)))
         log.info("agent started", extra={"host": loaded.host, "version": VERSION})
         manager.tell("READY=1", f"STATUS=enforces for {loaded.host}")
         return agent.run(lambda seconds: manager.wait(calls, seconds))

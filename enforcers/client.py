@@ -10,6 +10,7 @@ from enforcers.http_exchange import Answer, HttpExchange
 DOCUMENT_PATH = "/api/v1/enforcer/document"
 REPORT_PATH = "/api/v1/enforcer/report"
 EXCHANGE_PATH = "/api/v1/enforcer/exchange"
+LIMITS_PATH = "/api/v1/enforcer/limits"
 EXCHANGE_TIMEOUT_S = 2.0
 """An answer about four seconds is of no use much later."""
 _TRY_AGAIN = {
@@ -39,6 +40,10 @@ class Client:
     def exchange(self, told: bytes) -> bytes:
         """What this host does on a datastore for what all of its hosts do. Raises ServerError."""
         return self._exchange("POST", EXCHANGE_PATH, told, most_s=EXCHANGE_TIMEOUT_S)
+
+    def share_limits(self, told: bytes) -> bytes:
+        """What this host does under limits of several hosts for its parts. Raises ServerError."""
+        return self._exchange("POST", LIMITS_PATH, told, most_s=EXCHANGE_TIMEOUT_S)
 
     def _exchange(
         self, method: str, path: str, body: bytes | None, *, most_s: float | None = None

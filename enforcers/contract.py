@@ -120,7 +120,11 @@ class Selector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """The controls of one workload on one resource; `limit` None means no limit."""
+    """The controls of one workload on one resource; `limit` None means no limit.
+
+    `joint_limit` is one over several hosts; `limit` is then this host's part by the policy, and
+    the parts of all hosts add up to it.
+    """
 
     id: str
     workload: str
@@ -132,6 +136,7 @@ class Allocation:
     entitlement: float
     limit_scope: LimitScope = LimitScope.PER_VDISK
     io_count: IoCount = IoCount.PLAIN
+    joint_limit: float | None = None
 
     def __post_init__(self) -> None:
         field_checks.check_name("id", self.id)
@@ -145,6 +150,10 @@ class Allocation:
             field_checks.check_positive("limit", self.limit)
             if self.limit < self.reservation:
                 raise ContractError("$.limit", "must not be below the reservation")
+        if self.joint_limit is not None:
+            field_checks.check_positive("joint_limit", self.joint_limit)
+            if self.limit is None or self.limit > self.joint_limit:
+                raise ContractError("$.limit", "must be a part of the joint limit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +330,11 @@ def decode_document(data: bytes | str) -> PolicyDocument:
 
     The signature is not checked here: see `verify`.
     """
-    defaults = {"limit_scope": LimitScope.PER_VDISK.value, "io_count": IoCount.PLAIN.value}
+    defaults = {
+        "limit_scope": LimitScope.PER_VDISK.value,
+        "io_count": IoCount.PLAIN.value,
+        "joint_limit": None,
+    }
     plain = canonical_json.parse(data)
     known = document_v1.VERSION if document_v1.is_former(plain) else DOCUMENT_VERSION
     return canonical_json.decode_known(

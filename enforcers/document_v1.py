@@ -8,7 +8,7 @@ from typing import Any
 from enforcers.errors import ContractError
 
 VERSION = 1
-_ADDED = ("limit_scope", "io_count")
+_ADDED = ("limit_scope", "io_count", "joint_limit")
 
 
 def is_former(plain: Any) -> bool:
@@ -28,7 +28,7 @@ def downgraded(plain: dict[str, Any]) -> dict[str, Any]:
     return {**plain, "allocations": allocations}
 
 
-def upgraded(plain: Any, defaults: dict[str, str]) -> Any:
+def upgraded(plain: Any, defaults: dict[str, str | None]) -> Any:
     """A parsed document with what version 1 left out; anything else as it is.
 
     Raises ContractError for a key that version 1 did not have: its signature would not cover it.

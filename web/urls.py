@@ -84,4 +84,5 @@ urlpatterns: list[URLPattern] = [
     path("api/v1/enforcer/document", enforcer.document, name="enforcer-document"),
     path("api/v1/enforcer/report", enforcer.report, name="enforcer-report"),
     path("api/v1/enforcer/exchange", enforcer.exchange, name="enforcer-exchange"),
+    path("api/v1/enforcer/limits", enforcer.limits, name="enforcer-limits"),
 ]

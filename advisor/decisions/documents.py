@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,6 +34,7 @@ from enforcers.contract import (
     sign,
 )
 from enforcers.contract import Allocation as WireAllocation
+from enforcers.limit_split import own_parts
 from ingest.models import Host
 
 
@@ -130,26 +132,61 @@ def _by_selector(
 def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
     allocations = {
         allocation.pk: allocation
-        for allocation in Allocation.objects.filter(
-            host=host, resource=policy.resource
-        ).select_related("workload")
+        for allocation in Allocation.objects.filter(resource=policy.resource).select_related(
+            "workload"
+        )
     }
+    present = [item for item in policy.allocations if item["allocation"] in allocations]
+    joint = _joint_limits(host, [(allocations[item["allocation"]], item) for item in present])
     return [
         {
-            "id": allocation_id(allocations[item["allocation"]]),
-            "workload": allocations[item["allocation"]].workload.name,
+            "id": allocation_id(allocation),
+            "workload": allocation.workload.name,
             "resource": policy.resource.name,
-            "selector": list(allocations[item["allocation"]].recognised_by),
+            "selector": list(allocation.recognised_by),
             "reservation": item["reservation"],
             "limit": item["limit"],
             "shares": item["shares"],
             "entitlement": item["entitlement"],
-            **_limit_terms(allocations[item["allocation"]], item["limit"]),
+            **_limit_terms(allocation, item["limit"]),
+            **joint.get(allocation.pk, {}),
             "policy": policy.pk,
         }
-        for item in policy.allocations
-        if item["allocation"] in allocations
+        for item in present
+        if (allocation := allocations[item["allocation"]]).host_id == host.pk
     ]
+
+
+def _joint_limits(
+    host: Host, stated: Sequence[tuple[Allocation, dict[str, Any]]]
+) -> dict[int, dict[str, float]]:
+    """By allocation on this host under a limit of several hosts: that limit, and its part here.
+
+    If the hosts state several, the smallest holds. What cannot be used is not reserved.
+    """
+    pools: dict[int, list[tuple[Allocation, dict[str, Any]]]] = {}
+    for allocation, item in stated:
+        if allocation.limit_scope == LimitScope.POOLED and item["limit"] is not None:
+            pools.setdefault(allocation.workload_id, []).append((allocation, item))
+    found: dict[int, dict[str, float]] = {}
+    for pool in pools.values():
+        hosts = sorted({allocation.host_id for allocation, _ in pool})
+        if len(hosts) < 2 or host.pk not in hosts:
+            continue
+        limit = min(item["limit"] for _, item in pool)
+        reserved = [
+            math.fsum(item["reservation"] for allocation, item in pool if allocation.host_id == pk)
+            for pk in hosts
+        ]
+        part = own_parts(limit, reserved)[hosts.index(host.pk)]
+        for allocation, item in pool:
+            if allocation.host_id == host.pk:
+                found[allocation.pk] = {
+                    "reservation": min(item["reservation"], part),
+                    "limit": part,
+                    "joint_limit": limit,
+                }
+    return found
 
 
 def _limit_terms(allocation: Allocation, limit: float | None) -> dict[str, str]:

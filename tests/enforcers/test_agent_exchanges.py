@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from enforcers import cli
-from enforcers.client import DOCUMENT_PATH, EXCHANGE_PATH
+from enforcers.client import DOCUMENT_PATH, EXCHANGE_PATH, LIMITS_PATH
 from enforcers.contract import encode_document
 from enforcers.exchange import decode_exchange, encode_load, pooled
+from enforcers.limit_exchange import LimitGrant, LimitsGranted, decode_told, encode_granted
+from enforcers.mechanisms.cgroup_io import io_text
 from tests.enforcers.agent_files import write_agent_toml
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
@@ -189,3 +191,32 @@ def test_service_that_does_not_know_it_changes_nothing(
         assert run_until(agent_toml, is_done)
 
     assert all("rrandiops=2000 " in shown for shown in models)
+
+
+def reads_open(kernel: FakeCgroups) -> float:
+    values = io_text.parse_io_max(kernel.text(NAMES[0], "io.max"), "8:0")
+    return float(values["riops"].replace("max", "inf"))
+
+
+def test_limit_of_several_hosts_is_told_and_its_part_taken(
+    agent_toml: Path,
+    service: WebService,
+    kernel: FakeCgroups,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("enforcers.mechanisms.cgroup_io.joint_limits.PERIOD_S", 0.2)
+    now = datetime.now(UTC)
+    limited = group(NAMES[0], workload="db", limit=300.0, joint_limit=600.0)
+    given = document(limited, issued_at=now, expires_at=now + timedelta(minutes=15))
+    granted = LimitsGranted(limits=(LimitGrant(workload="db", part=40.0),))
+    answers = {DOCUMENT_PATH: encode_document(given), LIMITS_PATH: encode_granted(granted)}
+    service.write = lambda asked: say(asked, answers.get(asked.path, b"{}"))
+
+    with at_work(kernel):
+        # These counters heed no limit, and what is too much is made good.
+        is_held = run_until(agent_toml, lambda: reads_open(kernel) <= 40)
+
+    told = decode_told(service.bodies(LIMITS_PATH)[0])
+    assert is_held
+    assert (told.host, told.resource) == ("h1", "ds1")
+    assert [(use.workload, use.own, use.claimed) for use in told.limits] == [("db", 300, 300)]

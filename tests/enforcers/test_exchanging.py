@@ -18,7 +18,7 @@ from enforcers.exchange import (
     pooled,
 )
 from enforcers.exchanging import asking, exchanging
-from enforcers.joint_post import Post
+from enforcers.joint_post import Box, Loads
 
 PATIENCE_S = 30.0
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -45,7 +45,7 @@ def until(is_true: Callable[[], object]) -> None:
 
 
 def test_what_is_put_is_told_and_the_answer_is_there_once() -> None:
-    post = Post()
+    post: Loads = Box()
     told = []
 
     def ask(resource: str, part: HostPart) -> DatastoreLoad:
@@ -62,7 +62,7 @@ def test_what_is_put_is_told_and_the_answer_is_there_once() -> None:
 
 
 def test_nobody_waits_for_a_service_that_does_not_answer() -> None:
-    post = Post()
+    post: Loads = Box()
     asked, answers = threading.Event(), threading.Event()
 
     def ask(_resource: str, _part: HostPart) -> DatastoreLoad:
@@ -81,7 +81,7 @@ def test_nobody_waits_for_a_service_that_does_not_answer() -> None:
 
 
 def test_end_does_not_wait_for_a_service_that_does_not_answer() -> None:
-    post = Post()
+    post: Loads = Box()
     asked, answers = threading.Event(), threading.Event()
 
     def ask(_resource: str, _part: HostPart) -> DatastoreLoad:
@@ -100,7 +100,7 @@ def test_end_does_not_wait_for_a_service_that_does_not_answer() -> None:
 
 
 def test_answer_to_former_figures_is_dropped() -> None:
-    post = Post()
+    post: Loads = Box()
     post.put("ds1", PART)
     (late,) = post.fetch()
     post.put("ds1", replace(PART, ios=1))
@@ -114,12 +114,12 @@ def test_answer_to_former_figures_is_dropped() -> None:
 
 
 def test_figures_that_nobody_fetched_give_way_to_the_next() -> None:
-    post = Post()
+    post: Loads = Box()
     post.put("ds1", PART)
     post.put("ds1", replace(PART, ios=1))
     post.put("ds2", PART)
 
-    assert [(one.resource, one.part.ios) for one in post.fetch()] == [("ds1", 1), ("ds2", 4000)]
+    assert [(one.resource, one.told.ios) for one in post.fetch()] == [("ds1", 1), ("ds2", 4000)]
     assert post.fetch(0) == ()
 
 
@@ -133,7 +133,7 @@ def test_figures_that_nobody_fetched_give_way_to_the_next() -> None:
     ],
 )
 def test_no_fault_ends_it(fault: Exception) -> None:
-    post = Post()
+    post: Loads = Box()
     asked: list[str] = []
 
     def ask(resource: str, _part: HostPart) -> DatastoreLoad:
@@ -155,7 +155,7 @@ def test_no_fault_ends_it(fault: Exception) -> None:
 def test_service_that_is_away_is_asked_again_and_one_that_refuses_is_left_alone_for_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    post = Post()
+    post: Loads = Box()
     asked: list[str] = []
     now_s = [1000.0]
     monkeypatch.setattr("enforcers.exchanging.time.monotonic", lambda: now_s[0])
@@ -182,7 +182,7 @@ def test_service_that_is_away_is_asked_again_and_one_that_refuses_is_left_alone_
 
 
 def test_service_that_is_away_is_asked_for_one_datastore_alone() -> None:
-    post = Post()
+    post: Loads = Box()
     asked: list[str] = []
 
     def ask(resource: str, _part: HostPart) -> DatastoreLoad:
@@ -218,7 +218,7 @@ def test_answer_of_a_service_that_is_older_is_none(caplog: pytest.LogCaptureFixt
         def exchange(self, _body: bytes) -> bytes:
             return encode_load(LOAD, version=1)
 
-    post = Post()
+    post: Loads = Box()
     with (
         caplog.at_level(logging.WARNING),
         exchanging(post, asking(Service(), host="h1", now=lambda: NOON)),

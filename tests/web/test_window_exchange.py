@@ -19,7 +19,7 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Scope, Token
-from advisor.decisions import window_exchange
+from advisor.decisions import told_figures
 from advisor.decisions.enrolment import enroll
 from advisor.models import Attachment, Resource, ResourceKind
 from enforcers.exchange import (
@@ -69,8 +69,8 @@ BEGAN = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 def as_a_new_process() -> None:
-    window_exchange._script.cache_clear()
-    window_exchange._Server.away_until_s = 0.0
+    told_figures._script.cache_clear()
+    told_figures._Server.away_until_s = 0.0
 
 
 @pytest.fixture(autouse=True)
@@ -451,7 +451,7 @@ def test_host_goes_on_alone_while_the_queues_server_is_away(hosts: Hosts) -> Non
     with override_settings(REDIS_URL=NOBODY_ANSWERS):
         first = hosts.tell("a", PART)
     # Nobody waits for it again so soon.
-    with mock.patch.object(window_exchange, "_script", side_effect=AssertionError):
+    with mock.patch.object(told_figures, "_script", side_effect=AssertionError):
         second = hosts.tell("b", PART)
 
     assert [(one.status_code, one.json()["code"]) for one in (first, second)] == [

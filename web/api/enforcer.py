@@ -1,4 +1,4 @@
-"""What the host agent speaks with: its policy document, its reports and its window loop."""
+"""What the host agent speaks with: its policy document, its reports, and what hosts share."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from accounts.models import Scope, Token
 from accounts.remembered_tokens import RememberedTokens
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
-from advisor.decisions.window_exchange import KEPT_S, share_load
+from advisor.decisions.told_figures import KEPT_S
+from advisor.decisions.window_exchange import share_limits, share_load
 from advisor.errors import ExchangeRefused, ExchangeUnavailable, ReportRefused
 from enforcers.contract import ContractError, decode_report, document_version, encode_document
 from enforcers.exchange import decode_exchange, encode_load
+from enforcers.limit_exchange import decode_told, encode_granted
 from ingest.models import Host
 
 MAX_REPORT_BYTES = 1024 * 1024
 """A report of a thousand allocations is a quarter of this."""
 MAX_EXCHANGE_BYTES = 16 * 1024
 """Two names of the longest, escaped, and a few numbers."""
+MAX_LIMITS_BYTES = 256 * 1024
+"""A limit of a workload is about 150 bytes, with a name of usual length."""
 
 _AGENTS = RememberedTokens(Scope.ENFORCE, remembered_s=KEPT_S)
 """For the window loop: every host asks each four seconds, and is heard for three times that."""
@@ -71,12 +75,23 @@ def report(request: HttpRequest) -> HttpResponse:
 def exchange(request: HttpRequest) -> HttpResponse:
     """POST: what a host did on a datastore; the answer is what all of its hosts do."""
     _require_method(request, "POST")
-    authorization = request.headers.get("Authorization", "")
-    host = _host(_AGENTS.authenticate(authorization, now=timezone.now()))
+    host = _remembered_host(request)
     told = decode_exchange(_body(request, most_bytes=MAX_EXCHANGE_BYTES))
     load = share_load(host=host, told=told)
     body = encode_load(load, version=told.schema_version)
     return HttpResponse(body, content_type="application/json")
+
+
+@csrf_exempt
+@never_cache
+@answers_agents
+def limits(request: HttpRequest) -> HttpResponse:
+    """POST: what a host does under limits over several hosts; the answer is its part of each."""
+    _require_method(request, "POST")
+    host = _remembered_host(request)
+    told = decode_told(_body(request, most_bytes=MAX_LIMITS_BYTES))
+    granted = encode_granted(share_limits(host=host, told=told))
+    return HttpResponse(granted, content_type="application/json")
 
 
 def _require_method(request: HttpRequest, method: str) -> None:
@@ -87,6 +102,11 @@ def _require_method(request: HttpRequest, method: str) -> None:
 def _token(request: HttpRequest, now: datetime) -> Token:
     authorization = request.headers.get("Authorization", "")
     return authenticate(authorization, scope=Scope.ENFORCE, now=now)
+
+
+def _remembered_host(request: HttpRequest) -> Host:
+    authorization = request.headers.get("Authorization", "")
+    return _host(_AGENTS.authenticate(authorization, now=timezone.now()))
 
 
 def _host(token: Token) -> Host:

@@ -25,6 +25,7 @@ from enforcers.mechanisms.cgroup_io.followed_limits import FollowedLimits, Parts
 from enforcers.mechanisms.cgroup_io.grip import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
+from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
 from enforcers.mechanisms.cgroup_io.standing import Standing
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
@@ -66,8 +67,8 @@ class Ground:
 class Balancing:
     """Follows one policy on one device; `standing` is what it has set.
 
-    `joint` is what the host may do on it beside other hosts; None if none is asked. `resumed` is
-    what an agent before this one has set of the device.
+    `joint` is what the host may do on it beside other hosts, and `joint_limits` its parts of
+    limits; None if none is asked. `resumed` is what an agent before this one has set of it.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Balancing:
         ground: Ground,
         *,
         joint: JointBudget | None = None,
+        joint_limits: JointLimits | None = None,
         resumed: Standing | None = None,
     ) -> None:
         self._host_fs = host_fs
@@ -84,7 +86,8 @@ class Balancing:
         self._all_waited: Count | None = None
         self._active_groups = 0
         self._failed: OSError | StateError | None = None
-        self._limits = FollowedLimits()
+        self._joint_limits = joint_limits
+        self._limits = FollowedLimits(joint_limits)
         self.standing = Standing()
         self._device = WatchedDevice(
             host_fs,
@@ -262,6 +265,8 @@ class Balancing:
             self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
             return True
 
+        if self._joint_limits is not None:
+            self._joint_limits.follow(clock_s())
         read_bytes = partial(self._read, clock_s=clock_s, unit=Unit.BYTES_PER_S)
         self._limits.follow(done, read_bytes, make)
         self.standing = replace(self.standing, exceeded=self._limits.exceeded)

@@ -16,18 +16,20 @@ from enforcers.mechanisms.cgroup_io.balancing import Balancing, Ground
 from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
+from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.standing import Standing
 
 
 class FollowedDevices:
-    """By device what follows it, and its part of a datastore."""
+    """By device what follows it, and its parts of a datastore and of joint limits."""
 
     def __init__(self, host_fs: HostFs, post: Post | None) -> None:
         self._host_fs = host_fs
         self._post = post
         self._followed: dict[str, tuple[Desired, Balancing]] = {}
         self._joint: dict[str, JointBudget] = {}
+        self._joint_limits: dict[str, JointLimits] = {}
 
     def __contains__(self, device: str) -> bool:
         return device in self._followed
@@ -58,6 +60,7 @@ class FollowedDevices:
         """Follow it no more."""
         self._followed.pop(device, None)
         self._joint.pop(device, None)
+        self._joint_limits.pop(device, None)
 
     def begin(
         self,
@@ -83,7 +86,13 @@ class FollowedDevices:
         known = self._followed.get(desired.device)
         if known is None or not known[1].is_of(ground):
             joint = self._joint_budget(spec, observed, before)
-            balancing = Balancing(self._host_fs, ground, joint=joint, resumed=before)
+            balancing = Balancing(
+                self._host_fs,
+                ground,
+                joint=joint,
+                joint_limits=self._limits_of(spec, observed.device),
+                resumed=before,
+            )
             self._followed[desired.device] = (desired, balancing)
             balancing.look_at_all(clock_s)
             return
@@ -104,10 +113,19 @@ class FollowedDevices:
         if known is None or (known.resource, known.stated_iops) != (spec.name, spec.capacity):
             known = JointBudget(
                 self._host_fs,
-                self._post,
+                self._post.loads,
                 resource=spec.name,
                 stated_iops=spec.capacity,
                 resumed_iops=None if before is None else before.capacity,
             )
             self._joint[observed.device] = known
+        return known
+
+    def _limits_of(self, spec: ResourceSpec, device: str) -> JointLimits | None:
+        """The host's parts of joint limits; None where nobody is told."""
+        if self._post is None:
+            return None
+        known = self._joint_limits.get(device)
+        if known is None or known.resource != spec.name:
+            known = self._joint_limits[device] = JointLimits(self._post.limits, resource=spec.name)
         return known

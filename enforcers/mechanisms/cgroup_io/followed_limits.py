@@ -4,12 +4,13 @@ What a limit holds, and how it counts, is computed by `pooled_limit` and `summed
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from enforcers.contract import Allocation, IoCount, Unit
 from enforcers.mechanisms.cgroup_io import controls
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, did
+from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
 from enforcers.mechanisms.cgroup_io.limit_grip import LimitGrip, next_limit_grip
 from enforcers.mechanisms.cgroup_io.pooled_limit import (
     Pool,
@@ -49,18 +50,28 @@ class _Disk:
 
 @dataclass(slots=True, kw_only=True)
 class _Limit:
-    """One limit, of one group or of all disks of a workload."""
+    """One limit, of one group or of all disks of a workload.
 
+    `stated` is the policy's. Where hosts hold it together, `value` is this host's present part,
+    and `joint_of` the workload.
+    """
+
+    stated: float
     value: float
+    joint_of: str | None
     disks: dict[str, _Disk]
     grip: LimitGrip = field(default_factory=LimitGrip)
     window: Window = field(default_factory=Window)
 
 
 class FollowedLimits:
-    """The limits of one policy on one device, by what each holds."""
+    """The limits of one policy on one device, by what each holds.
 
-    def __init__(self) -> None:
+    `joint` divides those that other hosts hold too; None where nobody is told.
+    """
+
+    def __init__(self, joint: JointLimits | None = None) -> None:
+        self._joint = joint
         self._limits: dict[str, _Limit] = {}
 
     @property
@@ -82,6 +93,7 @@ class FollowedLimits:
         """Go on after a pass. Groups that are not `are_set` have what the policy sets at first."""
         before, self._limits = self._limits, {}
         present = set(are_set)
+        joint: dict[str, float] = {}
         for item in kept:
             together = controls.disks_of(item, kept)
             value = controls.limit_over(together, unit)
@@ -90,16 +102,19 @@ class FollowedLimits:
             group = item.selector.value
             name = group if len(together) == 1 else f"sum of {item.workload}"
             known = before.get(name)
-            if known is None or known.value != value:
-                known = _Limit(value=value, disks={})
-            limit = self._limits.setdefault(
-                name, _Limit(value=value, disks={}, grip=known.grip, window=known.window)
-            )
+            joint_of = None if item.joint_limit is None else item.workload
+            if joint_of is not None:
+                joint[joint_of] = value
+            if known is None or (known.stated, known.joint_of) != (value, joint_of):
+                known = _Limit(stated=value, value=value, joint_of=joint_of, disks={})
+            limit = self._limits.setdefault(name, replace(known, disks={}))
             disk = known.disks.get(group) if group in present else None
             limit.disks[group] = disk or _Disk(
                 pool=first_pool(value / len(together), unit),
                 is_sized=unit is Unit.IOPS and item.io_count is IoCount.PER_32_KIB,
             )
+        if self._joint is not None:
+            self._joint.renew(joint)
 
     def follow(self, done: Mapping[str, Did], read_bytes: ReadBytes, make: Make) -> None:
         """One period."""
@@ -109,24 +124,44 @@ class FollowedLimits:
                 for group, disk in limit.disks.items()
                 if group in done
             }
-            _follow_one(limit, took, make)
+            if took:
+                self._follow_one(limit, took, make)
+
+    def _follow_one(self, limit: _Limit, took: Mapping[str, Took], make: Make) -> None:
+        # A disk that could not be read may do as much as it is let.
+        rates = {
+            group: took[group].reads + took[group].writes if group in took else disk.pool.limit
+            for group, disk in limit.disks.items()
+        }
+        rate, elapsed_s = sum(rates.values()), max(one.elapsed_s for one in took.values())
+        # A small part of a joint limit is rounded, and its own part holds for certain.
+        most = max(limit.value, limit.stated)
+        limit.grip = next_limit_grip(limit.grip, limit=most, rate=rate, elapsed_s=elapsed_s)
+        parts = _parts(limit, rates, took)
+        if self._joint is not None and limit.joint_of is not None:
+            self._joint.take(limit.joint_of, rate=rate, elapsed_s=elapsed_s)
+            parts = _with_another_value(limit, parts, self._joint.part(limit.joint_of))
+        _make_parts(limit, rates, took, parts, make)
 
 
-def _follow_one(limit: _Limit, took: Mapping[str, Took], make: Make) -> None:
-    if not took:
-        return
-    # A disk that could not be read may do as much as it is let.
-    rates = {
-        group: took[group].reads + took[group].writes if group in took else disk.pool.limit
-        for group, disk in limit.disks.items()
-    }
-    limit.grip = next_limit_grip(
-        limit.grip,
-        limit=limit.value,
-        rate=sum(rates.values()),
-        elapsed_s=max(one.elapsed_s for one in took.values()),
-    )
-    parts = _parts(limit, rates, took)
+def _with_another_value(
+    limit: _Limit, parts: Sequence[float], value: float | None
+) -> Sequence[float]:
+    """The parts of the disks once the host has another part of a joint limit."""
+    if value is None or value == limit.value:
+        return parts
+    ratio = value / limit.value
+    limit.value, limit.window = value, Window()
+    return [part * ratio for part in parts]
+
+
+def _make_parts(
+    limit: _Limit,
+    rates: Mapping[str, float],
+    took: Mapping[str, Took],
+    parts: Sequence[float],
+    make: Make,
+) -> None:
     for (group, disk), part in zip(limit.disks.items(), parts, strict=True):
         is_idle = rates[group] == 0 and part == disk.pool.limit
         if group not in took or is_idle:

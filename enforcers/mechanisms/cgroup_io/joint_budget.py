@@ -20,7 +20,7 @@ from enforcers.joint_loop import (
     is_in_vain,
     part_of,
 )
-from enforcers.joint_post import Post
+from enforcers.joint_post import Loads
 from enforcers.mechanisms.cgroup_io.controls import claim_of
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, DiskCount, did, disk_count
 
@@ -56,7 +56,7 @@ class JointBudget:
     def __init__(
         self,
         host_fs: HostFs,
-        post: Post,
+        post: Loads,
         *,
         resource: str,
         stated_iops: float,

@@ -96,10 +96,10 @@ class Host:
             self._disk_ms += round(1000 * queue * FOLLOWED_S)
             self._show()
             self.rig.enforcement.follow(clock_s=lambda: self.now_s)
-            for letter in self.post.fetch(0):
-                self.told.append(letter.part)
+            for letter in self.post.loads.fetch(0):
+                self.told.append(letter.told)
                 if answer is not None:
-                    self.post.answer(letter, answer)
+                    self.post.loads.answer(letter, answer)
 
     @property
     def model_iops(self) -> int | None:

@@ -38,14 +38,14 @@ class Service:
         self.heard: dict[str, tuple[float, HostPart]] = {}
 
     def exchange(self, host: str, post: Post) -> None:
-        for letter in post.fetch(0):
+        for letter in post.loads.fetch(0):
             if self.is_away:
                 continue
-            self.heard[host] = (self.now_s, letter.part)
+            self.heard[host] = (self.now_s, letter.told)
             kept_s = KEPT_PERIODS * PERIOD_S
             fresh = [part for at, part in self.heard.values() if self.now_s - at < kept_s]
             load = replace(pooled(fresh), threshold_ms=THRESHOLD_MS, is_shared=True)
-            post.answer(letter, load)
+            post.loads.answer(letter, load)
 
 
 class KernelHost(RateHost):

@@ -8,8 +8,8 @@ from typing import Any
 from django.utils import timezone
 
 from advisor.core.resource import ResourceKind, Tier, tier_controls
-from advisor.decisions.enrolment import enroll
-from advisor.models import Allocation
+from advisor.decisions.enrolment import Enrolment, enroll
+from advisor.models import Allocation, LimitScope
 from tests.web.agents import publish
 from tests.web.fleet import Fleet, empty_fleet
 
@@ -59,16 +59,46 @@ def arrange() -> tuple[Fleet, list[dict[str, Any]]]:
         entitlements=dict.fromkeys(workloads, 0.0),
     )
     return fleet, [
-        {
-            "name": each.host.name,
-            "disk": disks[each.host.name],
-            "parent": _parent(each.host.name),
-            "workloads": len(HOSTS[each.host.name]),
-            "token": each.token,
-            "signing-key": each.signing_key,
-        }
+        _given(each, disks[each.host.name], workloads=len(HOSTS[each.host.name]))
         for each in enrolled
     ]
+
+
+def arrange_joint_limit(limit_iops: float) -> list[dict[str, Any]]:
+    """A workload that runs on both hosts under one limit; of each what its agent is given."""
+    fleet = empty_fleet(timezone.now())
+    disks = {name: f"nullb{place}" for place, name in enumerate(HOSTS)}
+    for name in HOSTS:
+        fleet.add_host(name, last_sample_at=None)
+    resource = fleet.add_resource(
+        DATASTORE,
+        ResourceKind.DATASTORE,
+        capacity=CAPACITY_IOPS,
+        threshold=THRESHOLD_MS,
+        attachments=tuple(disks.items()),
+    )
+    for name in HOSTS:
+        allocation = fleet.add_allocation(resource, "db", name, MEDIUM, limit=limit_iops)
+        Allocation.objects.filter(pk=allocation.pk).update(
+            adapter=f"{_parent(name)}/vm1", limit_scope=LimitScope.POOLED
+        )
+    enrolled = [
+        enroll(organisation=fleet.organisation, host_name=name, lease_s=3600) for name in HOSTS
+    ]
+    publish(resource, by=fleet.people.owner, now=fleet.now, entitlements={"db": 0.0})
+    return [_given(each, disks[each.host.name], workloads=1) for each in enrolled]
+
+
+def _given(enrolled: Enrolment, disk: str, *, workloads: int) -> dict[str, Any]:
+    name = enrolled.host.name
+    return {
+        "name": name,
+        "disk": disk,
+        "parent": _parent(name),
+        "workloads": workloads,
+        "token": enrolled.token,
+        "signing-key": enrolled.signing_key,
+    }
 
 
 def _parent(host: str) -> str:

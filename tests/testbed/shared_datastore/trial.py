@@ -49,8 +49,11 @@ def run(
     capacity_iops: float,
     service_port: int,
     steps: list[dict[str, Any]],
+    has_weights: bool = True,
 ) -> dict[str, Any]:
     """What each host's groups did in each second of each step, and its disk's latency.
+
+    Without weights the capacity counts as unknown, and limits alone are held.
 
     A step has a name and seconds, and lists of the hosts which in it are `idle`, `killed` (their
     agent is) or `parted` (from the service); what is in no list is in order again.
@@ -59,7 +62,7 @@ def run(
     numbers = make_shared_disks([said["disk"] for said in hosts], iops=capacity_iops)
     with ExitStack() as ending:
         present = [
-            _host(said, number, place, service_port)
+            _host(said, number, place, service_port, has_weights=has_weights)
             for place, (said, number) in enumerate(zip(hosts, numbers, strict=True))
         ]
         with _kept_busy():
@@ -68,24 +71,26 @@ def run(
                 _start_tunnel(host)
                 _start_agent(host)
             for host in present:
-                _wait_until_enforced(host)
+                _wait_until_enforced(host, "io.weight" if has_weights else "io.max")
         return {step["name"]: _step(present, step) for step in steps}
 
 
-def _host(said: dict[str, Any], number: str, place: int, service_port: int) -> Host:
+def _host(
+    said: dict[str, Any], number: str, place: int, service_port: int, *, has_weights: bool
+) -> Host:
     port = FIRST_TUNNEL + place
     return Host(
         name=said["name"],
         disk=said["disk"],
         number=number,
         groups=make_groups(said["workloads"], parent=said["parent"]),
-        configuration=_configure(said, port),
+        configuration=_configure(said, port, has_weights=has_weights),
         tunnel=_tunnel(port, service_port),
         processes={},
     )
 
 
-def _configure(said: dict[str, Any], port: int) -> Path:
+def _configure(said: dict[str, Any], port: int, *, has_weights: bool) -> Path:
     place = Path(mkdtemp(prefix=f"{said['name']}-"))
     for name in ("token", "signing-key"):
         (place / name).write_text(said[name])
@@ -97,7 +102,7 @@ def _configure(said: dict[str, Any], port: int) -> Path:
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
         'token_file = "token"\nsigning_key_file = "signing-key"\n'
         f'[cgroup_io]\nsubtrees = ["{said["parent"]}"]\n'
-        f"devices = {disks}\ncapacity_is_measured = {disks}\n"
+        f"devices = {disks}\n" + (f"capacity_is_measured = {disks}\n" if has_weights else "")
     )
     return configuration
 
@@ -143,17 +148,17 @@ def _stop(host: Host, name: str) -> None:
     process.wait()
 
 
-def _wait_until_enforced(host: Host) -> None:
-    """Return once each group has a weight of its own. Raises TimeoutError."""
+def _wait_until_enforced(host: Host, control: str) -> None:
+    """Return once each group has a value of its own. Raises TimeoutError."""
     ends_s = time.monotonic() + ENFORCED_DEADLINE_S
-    while not all(_has_weight(group, host.number) for group in host.groups):
+    while not all(_has_own(control, group, host.number) for group in host.groups):
         if time.monotonic() > ends_s:
             raise TimeoutError(f"{host.name} enforces nothing")
         time.sleep(0.2)
 
 
-def _has_weight(group: str, number: str) -> bool:
-    return f"{number} " in (folder(group) / "io.weight").read_text()
+def _has_own(control: str, group: str, number: str) -> bool:
+    return f"{number} " in (folder(group) / control).read_text()
 
 
 def _step(hosts: Sequence[Host], step: dict[str, Any]) -> list[dict[str, Any]]:
