@@ -74,6 +74,16 @@ def host_traffic(reservation: float = 9.4e6, **change: Any) -> Allocation:
     return vnic(0, reservation, **{**values, **change})
 
 
+def host_kind(kind: str, reservation: float = 0.0, **change: Any) -> Allocation:
+    """What one kind of the host's own traffic has on the uplink."""
+    values = {
+        "id": f"kind-{kind}",
+        "workload": f"{kind} of h1",
+        "selector": Selector(kind="host_kind", value=kind),
+    }
+    return vnic(0, reservation, **{**values, **change})
+
+
 def group(path: str, **change: Any) -> Allocation:
     """What the workload in a control group has on the datastore."""
     values: dict[str, Any] = {

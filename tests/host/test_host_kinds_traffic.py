@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
-from tests.enforcers.policies import desired, host_traffic, nothing, uplink, vnic
+from tests.enforcers.policies import desired, host_kind, host_traffic, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import MIGRATION_PORT, NFS_PORT, Network, sender
 from tests.host.steady_rates import median_rates
@@ -79,3 +79,32 @@ def test_nfs_and_migration_share_the_hosts_part_and_its_ping_stays_short(
     assert rates["vm2"] == pytest.approx(4, abs=TOLERANCE_MBPS)
     # In one class with them it waits for 8 ms and more.
     assert longest_ms < 5
+
+
+def test_kind_has_what_is_reserved_for_it_and_no_more_than_its_limit(
+    frames_of_host: Network, tmp_path: Path
+) -> None:
+    rig = start_rig(tmp_path, frames_of_host.runner, host_kinds=frozenset())
+    kinds = (host_kind("nfs", 30e6), host_kind("migration", limit=6e6))
+    wanted = desired(uplink(), host_traffic(), *kinds, vnic(1), vnic(2), vnic(3))
+    assert rig.apply(HTB, wanted).changes == ()
+    bulk = [
+        frames_of_host.start(frames_of_host.host, sender(port))
+        for port in (NFS_PORT, MIGRATION_PORT)
+    ]
+    classids = {"nfs": NFS, "migration": MIGRATION, "vm1": "51ce:10", "vm2": "51ce:11"}
+    try:
+        time.sleep(SETTLE_S)
+        rates = median_rates(lambda: look(rig).counters, classids, WINDOW_S).mbps
+    finally:
+        for process in bulk:
+            frames_of_host.stop(process)
+        rig.apply(HTB, nothing("up0"))
+
+    # Of the host's own 9.4 the migration may have a part, up to 6. NFS has its 30 and what the
+    # migration leaves of the 9.4; the four take turns for the rest of 94.
+    assert rates["migration"] == pytest.approx(6, abs=0.03 * 94)
+    assert rates["migration"] <= 6.1
+    assert rates["nfs"] >= 30
+    assert rates["vm1"] == pytest.approx(rates["vm2"], abs=0.03 * 94)
+    assert rates["vm1"] < 20

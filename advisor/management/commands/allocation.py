@@ -12,6 +12,7 @@ from advisor.decisions import inventory
 from advisor.decisions.tier_defaults import controls_of_tier
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, Unit
+from enforcers.contract import HOST_KIND
 
 
 class Command(ProductCommand):
@@ -58,12 +59,14 @@ class Command(ProductCommand):
             )
             reservation = reservation if least else found.reservation_iops
             limit = limit if most else found.limit_iops
+        own_kind = options["host_kind"]
         return inventory.set_allocation(
             resource=resource,
             workload_name=options["workload"],
             host_name=options["host"],
             adapter_kind=AdapterKind.VNIC if options["vnic"] else AdapterKind.CGROUP,
-            adapter=options["vnic"] or options["cgroup"],
+            # No collector counts a kind of the host's own traffic; its agent does.
+            adapter=options["vnic"] or options["cgroup"] or f"{HOST_KIND}/{own_kind}",
             reservation=reservation,
             limit=limit,
             shares=options["shares"],
@@ -85,6 +88,10 @@ def _add_whose_arguments(state: ArgumentParser) -> None:
         "--vnic", metavar="INTERFACE", help="network interface of the workload on the host"
     )
     adapter.add_argument("--cgroup", metavar="PATH", help="cgroup of the workload")
+    adapter.add_argument(
+        "--host-kind", metavar="KIND",
+        help="a kind of the host's own traffic on an uplink, such as nfs or migration",
+    )  # fmt: skip
     recognised = state.add_mutually_exclusive_group()
     recognised.add_argument(
         "--source-address", metavar="ADDRESS",
@@ -155,6 +162,8 @@ def _selector(text: str) -> tuple[str, str]:
 def _stated_selector(options: dict[str, Any]) -> tuple[str, str] | None:
     if options["source_address"]:
         return "source_address", options["source_address"]
+    if options["host_kind"]:
+        return HOST_KIND, options["host_kind"]
     selector: tuple[str, str] | None = options["selector"]
     return selector
 

@@ -8,6 +8,7 @@ from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import signs, sizing
 from enforcers.mechanisms.tc_htb.classify import BY_U32, Claim, Kind, Match, match_for
 from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
+from enforcers.mechanisms.tc_htb.host_kinds import HostKind
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from enforcers.mechanisms.tc_htb.signs import Classifier, Owner, Sign, Sort
 
@@ -56,6 +57,42 @@ def kinds_with_signs(
     )
 
 
+def stated_kinds(
+    allocations: Sequence[Allocation], present: Sequence[HostKind]
+) -> tuple[dict[HostKind, Allocation], dict[str, Note]]:
+    """The allocations of kinds of the host's own traffic that have a class of their own."""
+    found: dict[HostKind, Allocation] = {}
+    notes: dict[str, Note] = {}
+    for item in allocations:
+        value = item.selector.value
+        problem = _too_small(item)
+        if value not in set(present):
+            known = ", ".join(present) or "none"
+            problem = Note(
+                outcome=Outcome.UNSUPPORTED,
+                reason=f"{value!r} is no kind of this host's own traffic (now: {known}); "
+                "see tc_htb.host_kinds",
+            )
+        elif value in found:
+            problem = Note(
+                outcome=Outcome.FAILED, reason=f"kind {value!r} belongs to another allocation"
+            )
+        if problem is None:
+            found[HostKind(value)] = item
+        else:
+            notes[item.id] = problem
+    return found, notes
+
+
+def _too_small(item: Allocation) -> Note | None:
+    if item.limit is None or item.limit >= sizing.MINIMUM_RATE_BITS_PER_S:
+        return None
+    return Note(
+        outcome=Outcome.UNSUPPORTED,
+        reason=f"HTB cannot limit below {sizing.MINIMUM_RATE_BITS_PER_S} bit/s",
+    )
+
+
 def _of_groups(paths: Sequence[str], observed: HtbObserved) -> list[Sign]:
     places = [observed.cgroups.get(path) for path in paths]
     return [
@@ -72,11 +109,8 @@ def _claim(item: Allocation, observed: HtbObserved, classifier: Classifier) -> C
             outcome=Outcome.FAILED,
             reason=f"there is no interface {selector.value!r}; does the workload run here?",
         )
-    if item.limit is not None and item.limit < sizing.MINIMUM_RATE_BITS_PER_S:
-        return Note(
-            outcome=Outcome.UNSUPPORTED,
-            reason=f"HTB cannot limit below {sizing.MINIMUM_RATE_BITS_PER_S} bit/s",
-        )
+    if (problem := _too_small(item)) is not None:
+        return problem
     if classifier.program is None or selector.kind not in _SORTS:
         return _by_u32(selector, observed, classifier)
     return _by_program(selector, observed)

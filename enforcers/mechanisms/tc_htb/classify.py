@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from enforcers.contract import HOST_TRAFFIC, Selector
+from enforcers.contract import HOST_KIND, HOST_TRAFFIC, Selector
 from enforcers.mechanisms.tc_htb.signs import Sign, source_value
 from enforcers.mechanisms.tc_htb.tc_text import Filter
 
@@ -12,7 +12,8 @@ from enforcers.mechanisms.tc_htb.tc_text import Filter
 class Kind(StrEnum):
     """How packets are recognised.
 
-    Those of the host's own traffic are all that no other selector claims.
+    Those of the host's own traffic are all that no other selector claims; one kind of it is told
+    as the agent's configuration says.
     """
 
     VNIC = "vnic"
@@ -20,9 +21,10 @@ class Kind(StrEnum):
     CGROUP = "cgroup"
     MARK = "mark"
     HOST_TRAFFIC = HOST_TRAFFIC
+    HOST_KIND = HOST_KIND
 
 
-BY_U32 = (Kind.VNIC, Kind.SOURCE_ADDRESS, Kind.HOST_TRAFFIC)
+BY_U32 = (Kind.VNIC, Kind.SOURCE_ADDRESS, Kind.HOST_TRAFFIC, Kind.HOST_KIND)
 """What filters without a program of one's own can tell."""
 VNIC_PREF = 10
 IPV4_PREF = 100

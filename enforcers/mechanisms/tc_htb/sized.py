@@ -1,5 +1,6 @@
 """Gives every class of a tree its rate, ceiling, quantum, bursts and queue. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,11 +40,21 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Host:
-    """The host's own traffic: its allocation, its rate, and its kinds or none of them."""
+    """The host's own traffic: its allocation, its rate, and its kinds or none of them.
+
+    `stated` are the allocations of kinds, whose reservations come on top of the rate.
+    """
 
     allocation: Allocation | None
     rate: int
     kinds: Sequence[TrafficKind]
+    stated: Mapping[HostKind, Allocation]
+
+    @property
+    def whole_rate(self) -> int:
+        """With what is reserved for kinds."""
+        reserved = sum(item.reservation for item in self.stated.values())
+        return sizing.shown_rate_bits_per_s(self.rate + reserved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +97,19 @@ def sized_tree(
     *,
     host: Allocation | None,
     kinds: Sequence[TrafficKind],
+    stated: Mapping[HostKind, Allocation],
     has_fq_codel: bool,
 ) -> Tree:
-    """The tree of a policy that fits the interface (`fit.whole_problem`)."""
+    """The tree of a policy that fits the interface (`fit.whole_problem`).
+
+    `stated` are the allocations of kinds of the host's own traffic.
+    """
     capacity = sizing.shown_rate_bits_per_s(spec.capacity)
     host_rate = host_rate_of(spec, host)
-    can_divide = sizing.can_divide(host_rate, [item.shares for item in kinds])
-    own = _Host(allocation=host, rate=host_rate, kinds=kinds if can_divide else ())
+    own = _Host(allocation=host, rate=host_rate, kinds=kinds, stated=stated)
     allocations = [item.allocation for item in placed]
     rates = sizing.fit_rates(
-        {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
+        {item.id: guarantee(spec, item) for item in allocations}, capacity - own.whole_rate
     )
     turns = _turns(allocations, own, capacity, packets, rates=rates)
 
@@ -139,10 +153,15 @@ def _turns(
     host_shares = min(shares, default=1)
     if host.allocation is not None:
         host_shares = host.allocation.shares
-    of_kinds = {item.kind: host_shares * item.shares / NORMAL_SHARES for item in host.kinds}
+    of_kinds = {
+        item.kind: float(host.stated[item.kind].shares)
+        if item.kind in host.stated
+        else host_shares * item.shares / NORMAL_SHARES
+        for item in host.kinds
+    }
     every = [*shares, *(of_kinds.values() or [host_shares])]
     smallest = min(every)
-    burst = sizing.leaf_burst_bytes(max([host.rate, *rates.values()]), packets)
+    burst = sizing.leaf_burst_bytes(max([host.whole_rate, *rates.values()]), packets)
     base = sizing.base_quantum_bytes(capacity, every, burst, packets)
     return _Turns(
         capacity=capacity,
@@ -156,13 +175,13 @@ def _turns(
         kind_quanta={
             kind: sizing.quantum_bytes(base, own, smallest) for kind, own in of_kinds.items()
         },
-        rest=max(capacity - host.rate - sum(rates.values()), 0.0),
+        rest=max(capacity - host.whole_rate - sum(rates.values()), 0.0),
     )
 
 
 def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
     limit = None if host.allocation is None else host.allocation.limit
-    whole = _numbers(turns, host.rate, limit=limit, quantum_bytes=turns.host_bytes)
+    whole = _numbers(turns, host.whole_rate, limit=limit, quantum_bytes=turns.host_bytes)
 
     def leaf(
         classid: str, parent: str, numbers: ClassNumbers, kind: TrafficKind | None = None
@@ -178,6 +197,7 @@ def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
             queue=queue,
             matches=() if kind is None else kind.matches,
             signs=() if kind is None else kind.signs,
+            allocation=None if kind is None else host.stated.get(kind.kind),
         )
 
     if not host.kinds:
@@ -188,15 +208,30 @@ def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
         leaf(
             KIND_CLASSES[item.kind],
             HOST_CLASS,
-            _numbers(
-                turns, rates[item.kind], limit=limit, quantum_bytes=turns.kind_quanta[item.kind]
-            ),
+            _kind_numbers(turns, rates[item.kind], host.stated.get(item.kind), limit, item.kind),
             item,
         )
         for item in host.kinds
     ]
     leaves.sort(key=lambda one: one.classid != DEFAULT_CLASS)
     return HostPart(allocation=host.allocation, inner=whole, leaves=tuple(leaves))
+
+
+def _kind_numbers(
+    turns: _Turns, part: int, own: Allocation | None, host_limit: float | None, kind: HostKind
+) -> ClassNumbers:
+    """Its part of the host's rate and what is reserved for it, within its own limit."""
+    rate, limits = float(part), [host_limit]
+    if own is not None:
+        limits.append(own.limit)
+        rate = min(part + own.reservation, own.limit or math.inf)
+    limit = min((one for one in limits if one is not None), default=None)
+    return _numbers(
+        turns,
+        sizing.shown_rate_bits_per_s(rate),
+        limit=limit,
+        quantum_bytes=turns.kind_quanta[kind],
+    )
 
 
 def _queue(turns: _Turns, numbers: ClassNumbers, *, has_fq_codel: bool) -> LeafQueue:

@@ -13,7 +13,10 @@ from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """A class that packets wait in, its queue, and how they find it."""
+    """A class that packets wait in, its queue, and how they find it.
+
+    `allocation` is that of a kind of the host's own traffic, if it has one.
+    """
 
     classid: str
     parent: str
@@ -21,6 +24,7 @@ class Leaf:
     queue: LeafQueue
     matches: tuple[Match, ...]
     signs: tuple[Sign, ...]
+    allocation: Allocation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +79,16 @@ class Tree:
         """Allocation, class and numbers of each, and the thing that its packets come from."""
         if self.host.allocation is not None:
             yield self.host.allocation, self.host.classid, self.host.numbers, None
+        for leaf in self.host.leaves:
+            if leaf.allocation is not None:
+                yield leaf.allocation, leaf.classid, leaf.numbers, None
         for branch in self.branches:
             yield branch.allocation, branch.leaf.classid, branch.leaf.numbers, branch.thing
 
     def leaves(self) -> Iterator[tuple[str | None, Leaf]]:
         """Every leaf with the allocation that it belongs to."""
         for leaf in self.host.leaves:
-            yield self.host.owner, leaf
+            yield self.host.owner if leaf.allocation is None else leaf.allocation.id, leaf
         for branch in self.branches:
             yield branch.allocation.id, branch.leaf
 

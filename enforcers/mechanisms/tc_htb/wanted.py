@@ -6,10 +6,10 @@ from dataclasses import replace
 from enforcers.contract import Allocation, Outcome, ResourceSpec
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
-from enforcers.mechanisms.tc_htb.claims import claims, kinds_with_signs
+from enforcers.mechanisms.tc_htb.claims import claims, kinds_with_signs, stated_kinds
 from enforcers.mechanisms.tc_htb.class_numbers import numbers_by_filters, numbers_by_selectors
 from enforcers.mechanisms.tc_htb.classify import Claim, Kind, Match
-from enforcers.mechanisms.tc_htb.fit import whole_problem
+from enforcers.mechanisms.tc_htb.fit import host_rate_of, whole_problem
 from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from enforcers.mechanisms.tc_htb.signs import Classifier
@@ -37,11 +37,15 @@ def wanted_tree(
     """
     hosts = [item for item in allocations if item.selector.kind == Kind.HOST_TRAFFIC]
     host = hosts[0] if hosts else None
-    workloads = [item for item in allocations if item not in hosts]
-    problem = whole_problem(spec, workloads, host)
+    of_kinds = [item for item in allocations if item.selector.kind == Kind.HOST_KIND]
+    workloads = [item for item in allocations if item not in hosts and item not in of_kinds]
+    problem = whole_problem(spec, [*workloads, *of_kinds], host)
     if problem is not None:
         return None, {item.id: problem for item in allocations}
     claimed, notes = claims(workloads, observed, classifier)
+    present = _divided(kinds, spec, host)
+    stated, untold = stated_kinds(of_kinds, [item.kind for item in present])
+    notes |= untold
     notes |= {item.id: _SECOND_HOST for item in hosts[1:]}
     accepted = [item for item in workloads if item.id in claimed]
     classids = _classids(accepted, claimed, observed)
@@ -63,10 +67,19 @@ def wanted_tree(
         placed,
         sizing.largest_of([link.packets for link in links]),
         host=host,
-        kinds=kinds_with_signs(kinds, observed, classifier),
+        kinds=kinds_with_signs(present, observed, classifier),
+        stated=stated,
         has_fq_codel=has_fq_codel,
     )
     return replace(tree, program=classifier.program or ""), notes
+
+
+def _divided(
+    kinds: Sequence[TrafficKind], spec: ResourceSpec, host: Allocation | None
+) -> Sequence[TrafficKind]:
+    """The kinds, or none of them where the host's rate is too small for a class of each."""
+    shares = [item.shares for item in kinds]
+    return kinds if sizing.can_divide(host_rate_of(spec, host), shares) else ()
 
 
 def _classids(

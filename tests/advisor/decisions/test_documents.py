@@ -16,6 +16,7 @@ from advisor.decisions import inventory
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
+from advisor.errors import InventoryError
 from advisor.models import (
     AdapterKind,
     Allocation,
@@ -138,6 +139,41 @@ def test_what_a_limit_holds_and_counts_is_sent_to_agents_that_read_it(cluster: C
     assert not [item for item in sent["allocations"] if "io_count" in item]
     verify(former, key)
     verify(decode_document(encode_document(former)), key)
+
+
+def test_kind_of_the_hosts_own_traffic_is_admitted_and_sent(cluster: Cluster) -> None:
+    def state(reservation: float) -> Allocation:
+        return inventory.set_allocation(
+            resource=cluster.uplink,
+            workload_name="nfs of h1",
+            host_name="h1",
+            adapter_kind=AdapterKind.CGROUP,
+            adapter="host_kind/nfs",
+            reservation=reservation,
+            limit=40 * MBIT,
+            selector=("host_kind", "nfs"),
+        )
+
+    Allocation.objects.filter(workload__name="web-1").update(reservation=50 * MBIT)
+    # 75 of 100 Mbit/s of the link may be reserved.
+    with pytest.raises(InventoryError, match="does not fit"):
+        state(26 * MBIT)
+    kind = state(20 * MBIT)
+    recommendation = propose(cluster, reservation=50 * MBIT)
+    answer = json.loads(recommendation.answer)
+    more = {"allocation": kind.pk, "workload": "nfs of h1", "shares": 500, "limit": 40 * MBIT}
+    more |= {"reservation": 20 * MBIT, "entitlement": 0.0}
+    recommendation.answer = json.dumps({**answer, "allocations": [*answer["allocations"], more]})
+    recommendation.save()
+    approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    (sent,) = [item for item in document.allocations if item.selector.kind == "host_kind"]
+    assert (sent.selector.value, sent.reservation, sent.limit) == ("nfs", 20 * MBIT, 40 * MBIT)
+    assert sent.shares == 500
+    read = DocumentReader(cluster.enrolment.signing_key.encode()).read(encode_document(document))
+    assert accept(read, host="h1", held=None, now=NOW) == document.expires_at
 
 
 def test_agent_that_does_not_know_the_hosts_own_traffic_is_sent_none(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enforcers.contract import Outcome
+from enforcers.contract import Allocation, Outcome
 from enforcers.errors import ValueRefused
 from enforcers.mechanisms.tc_htb.classify import Match
 from enforcers.mechanisms.tc_htb.header_matches import header_matches
@@ -20,7 +20,16 @@ from enforcers.mechanisms.tc_htb.host_kinds import (
 )
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import LINK, desired, document, host_traffic, nothing, uplink, vnic
+from tests.enforcers.policies import (
+    LINK,
+    desired,
+    document,
+    host_kind,
+    host_traffic,
+    nothing,
+    uplink,
+    vnic,
+)
 from tests.enforcers.rig import Rig, start_rig
 
 HTB = "tc_htb"
@@ -355,3 +364,72 @@ def test_fifo_of_a_kind_holds_two_of_its_turns(tmp_path: Path, tc: FakeTc) -> No
     # A turn is one largest packet of 65,554 bytes, and of double shares two of them.
     assert leaves[MIGRATION].options["limit"] == str(2 * 65_554)
     assert leaves[NFS].options["limit"] == str(4 * 65_554)
+
+
+def test_kind_with_an_allocation_has_its_reservation_limit_and_shares(
+    tc: FakeTc, rig: Rig
+) -> None:
+    kinds = (host_kind("nfs", 20e6, shares=200), host_kind("migration", limit=5e6))
+
+    left = rig.apply(HTB, desired(uplink(), host_traffic(8e6), *kinds, vnic(1, 10e6)))
+
+    # Each of eight kinds has 1 of the host's 8 Mbit/s, and what is reserved for it.
+    assert left.changes == ()
+    assert told(tc, HOST)[:3] == ("51ce:1", "29400000bit", "94000000bit")
+    assert told(tc, NFS) == (HOST, "21175000bit", "94000000bit", "131112")
+    assert told(tc, MIGRATION) == (HOST, "1175000bit", "5000000bit", "65556")
+    assert told(tc, OTHER)[:3] == (HOST, "1175000bit", "94000000bit")
+
+
+def test_kind_is_reported_and_measured_as_an_allocation(tc: FakeTc, rig: Rig) -> None:
+    policy = document(host_traffic(), host_kind("nfs", 20e6))
+
+    first = rig.enforcement.run(policy, previous=None, now_s=0.0).enforced
+    tc.devices["up0"].classes[NFS].options["ceil"] = "1000000bit"
+    second = rig.enforcement.run(policy, previous=policy, now_s=1.0).enforced
+
+    outcomes = [{one.allocation.id: one.outcome for one in each} for each in (first, second)]
+    assert outcomes == [
+        {"host-1": Outcome.APPLIED, "kind-nfs": Outcome.APPLIED},
+        {"host-1": Outcome.UNCHANGED, "kind-nfs": Outcome.DRIFTED},
+    ]
+    assert [one.seen.counters is not None for one in second] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "allocations", "reason"),
+    [
+        (set(), [host_kind("fault_tolerance")], "no kind of this host's own traffic"),
+        ({"off"}, [host_kind("nfs")], "(now: none)"),
+        (set(), [host_kind("nfs"), host_kind("nfs", id="second")], "belongs to another"),
+        (set(), [host_kind("nfs", limit=10.0)], "cannot limit below"),
+    ],
+)
+def test_kind_that_cannot_be_told_is_named(
+    tmp_path: Path, tc: FakeTc, kinds: set[str], allocations: list[Allocation], reason: str
+) -> None:
+    rig = start_rig(tmp_path, tc, host_kinds=frozenset(kinds))
+
+    plan = rig.plan(HTB, desired(uplink(), *allocations, vnic(1)))
+
+    assert reason in plan.notes[allocations[-1].id].reason
+    assert plan.notes[allocations[-1].id].outcome in {Outcome.UNSUPPORTED, Outcome.FAILED}
+    assert "net-1" in plan.wanted
+
+
+def test_reservations_of_kinds_and_workloads_must_fit_beside_the_host(rig: Rig) -> None:
+    wanted = desired(uplink(), host_traffic(), host_kind("nfs", 50e6), vnic(1, 40e6))
+
+    plan = rig.plan(HTB, wanted)
+
+    assert plan.changes == ()
+    assert "reservations of 90000000 bit/s exceed" in plan.notes["kind-nfs"].reason
+
+
+def test_kind_loses_its_allocation_and_goes_on_with_the_hosts_part(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, desired(uplink(), host_traffic(), host_kind("nfs", 20e6, limit=30e6), vnic(1)))
+
+    left = rig.apply(HTB, desired(uplink(), host_traffic(), vnic(1)))
+
+    assert left.changes == ()
+    assert told(tc, NFS)[:3] == (HOST, "1175000bit", "94000000bit")
