@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,27 @@ sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 sender.bind((device, 0))
 for _ in range(count):
     sender.send(bytes.fromhex(tagged) + packet.ljust(1036, bytes(1)))
+"""
+
+
+# Whole frames of a tunnel between these ends, to this port; what is inside of UDP is given.
+TUNNELLED = """
+import socket, struct, sys
+from ipaddress import ip_address
+device, source, port, inside, count = sys.argv[1], ip_address(sys.argv[2]), *sys.argv[3:]
+packet = struct.pack("!HHHH", 40000, int(port), 1010, 0) + bytes.fromhex(inside)
+packet = packet.ljust(1010, bytes(1))
+if source.version == 4:
+    head = struct.pack("!BBHHHBBH", 0x46, 0, 1034, 0, 0, 64, 17, 0) + source.packed
+    # With an option, so that its length counts.
+    kind, packet = "0800", head + bytes([10, 0, 0, 1]) + bytes([1, 1, 1, 0]) + packet
+else:
+    head = struct.pack("!IHBB", 6 << 28, 1010, 17, 64) + source.packed + bytes(16)
+    kind, packet = "86dd", head + packet
+sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sender.bind((device, 0))
+for _ in range(int(count)):
+    sender.send(bytes.fromhex("0200000000aa0200000000bb" + kind) + packet)
 """
 
 
@@ -301,6 +323,86 @@ def test_what_comes_from_another_namespace_has_no_control_group_any_more(
     mark(NamespaceRunner(quiet_network.workload(1)), 0, group=place)
 
     assert sent(rig, total=COUNT) == {OTHER: COUNT}
+
+
+def inner(source: str, *, kind: str = "") -> str:
+    """The beginning of a packet, behind an Ethernet header if its kind is asked for."""
+    address = ip_address(source)
+    if address.version == 4:
+        return f"{kind}45000100000000004011{'0000'}{address.packed.hex()}0a000001"
+    return f"{kind}6000000000003b40{address.packed.hex()}{bytes(16).hex()}"
+
+
+ETHERNET = "0200000000cc0200000000dd"
+VXLAN = "0800000000000500"
+
+
+@pytest.mark.parametrize("outer", ["192.0.2.1", "2001:db8::1"])
+@pytest.mark.parametrize(
+    ("port", "inside"),
+    [
+        (4789, VXLAN + ETHERNET + inner("10.9.0.7", kind="0800")),
+        (8472, VXLAN + ETHERNET + inner("10.9.0.7", kind="0800")),
+        (4789, VXLAN + ETHERNET + inner("fd09::7", kind="86dd")),
+        # Geneve with two words of options, and without an Ethernet frame inside.
+        (6081, "0200655800000500" + "00" * 8 + ETHERNET + inner("10.9.0.7", kind="0800")),
+        (6081, "0000080000000500" + inner("10.9.0.7")),
+        (6081, "010086dd00000500" + "00" * 4 + inner("fd09::7")),
+    ],
+    ids=["VXLAN", "VXLAN of Linux", "VXLAN, IPv6", "Geneve", "Geneve, IP", "Geneve, IPv6"],
+)
+def test_source_is_told_inside_of_a_tunnel(
+    quiet_network: Network, rig: Rig, outer: str, port: int, inside: str
+) -> None:
+    own, _ = enforce(
+        rig,
+        told(1, "source_address", "fd09::7" if "fd09" in inside else "10.9.0.7"),
+        told(2, "source_address", "10.9.0.8"),
+    )
+
+    # The same behind another port is no tunnel.
+    for number, count in ((port, COUNT), (port + 1, COUNT + 3)):
+        argv = [sys.executable, "-c", TUNNELLED, "up0", outer, str(number), inside, str(count)]
+        quiet_network.runner.run(argv)
+
+    wanted = {own: COUNT, OTHER: COUNT + 3}
+    assert sent(rig, total=sum(wanted.values())) == wanted
+
+
+def test_address_of_the_tunnel_itself_comes_before_what_is_inside(
+    quiet_network: Network, rig: Rig
+) -> None:
+    within, around = enforce(
+        rig, told(1, "source_address", "10.9.0.7"), told(2, "source_address", "192.0.2.1")
+    )
+    inside = VXLAN + ETHERNET + inner("10.9.0.7", kind="0800")
+
+    argv = [sys.executable, "-c", TUNNELLED, "up0", "192.0.2.1", "4789", inside, str(COUNT)]
+    quiet_network.runner.run(argv)
+
+    assert sent(rig, total=COUNT) == {around: COUNT}
+    assert within != around
+
+
+def test_workload_behind_a_tunnel_that_the_host_makes_is_told_by_its_address(
+    quiet_network: Network, rig: Rig
+) -> None:
+    ends = f"local {UPLINK_ADDRESS} remote {SINK_ADDRESS}"
+    try:
+        host(quiet_network, f"ip link add tun9 type vxlan id 5 dstport 4789 {ends}")
+    except CommandError as error:
+        pytest.skip(f"this kernel has no VXLAN: {error.answer}")
+    host(quiet_network, "ip addr add 10.99.0.1/24 dev tun9")
+    host(quiet_network, "ip link set tun9 up")
+    host(quiet_network, f"ip neigh replace 10.99.0.2 lladdr {ELSEWHERE} dev tun9")
+    (own,) = enforce(rig, told(1, "source_address", "10.99.0.1"))
+
+    mark(quiet_network.runner, 0, address="10.99.0.2")
+
+    # The headers of the tunnel count as well.
+    found = sent(rig, total=COUNT)
+    assert set(found) == {own}
+    assert COUNT <= found[own] <= COUNT + 1
 
 
 def test_mark_outlives_a_tunnel_that_the_host_makes(quiet_network: Network, rig: Rig) -> None:

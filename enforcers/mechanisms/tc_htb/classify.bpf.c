@@ -7,7 +7,8 @@
  * behind it. It asks in this order, and the first that knows the packet decides:
  *
  *   workloads by firewall mark, control group, interface that the packet came in
- *   by, source address; then the host's own traffic by mark and control group.
+ *   by, source address, source address inside of a tunnel that the host makes;
+ *   then the host's own traffic by mark and control group.
  *
  * It does not change, drop or count packets. A control group is known only
  * where the packet still has its socket, which it loses on its way from another
@@ -36,6 +37,13 @@
 #define MOST_LEVELS 8
 #define MOST_TAGS 2
 #define WHOLE_ADDRESS 128
+#define PROTOCOL_UDP 17
+#define VXLAN_PORT 4789		/* RFC 7348 */
+#define FIRST_VXLAN_PORT 8472	/* what Linux takes by itself */
+#define GENEVE_PORT 6081	/* RFC 8926 */
+#define TUNNEL_HEADER 8		/* of both; Geneve's options come after it */
+#define BRIDGED 0x6558		/* Geneve: an Ethernet frame is inside */
+#define IPV6_HEADER 40
 
 enum owner { WORKLOADS, HOST, OWNERS };
 enum sign { MARK, CGROUP, INTERFACE };
@@ -151,10 +159,51 @@ static __always_inline struct place ip_header(struct __sk_buff *skb)
 	return place;
 }
 
-static __always_inline __u32 by_source(struct __sk_buff *skb)
+/* The protocol of the packet inside; 0 if this is no VXLAN or Geneve. */
+static __always_inline struct place inside(struct __sk_buff *skb, struct place ip)
+{
+	struct { __u8 options, flags; __be16 protocol; } geneve;
+	struct { __be16 source, port; } udp;
+	struct place none = { .protocol = 0 };
+	__u8 head[10];
+
+	if (bpf_skb_load_bytes_relative(skb, ip.offset, head, sizeof(head), ip.start))
+		return none;
+	if (ip.protocol == bpf_htons(ETH_P_IP)) {
+		/* Only the first fragment has ports. */
+		if (head[9] != PROTOCOL_UDP || head[6] & 0x1f || head[7])
+			return none;
+		ip.offset += (head[0] & 0xf) * 4;
+	} else if (ip.protocol == bpf_htons(ETH_P_IPV6) && head[6] == PROTOCOL_UDP) {
+		ip.offset += IPV6_HEADER;
+	} else {
+		return none;
+	}
+	if (bpf_skb_load_bytes_relative(skb, ip.offset, &udp, sizeof(udp), ip.start))
+		return none;
+	ip.offset += 8;
+	ip.protocol = bpf_htons(BRIDGED);
+	if (udp.port == bpf_htons(GENEVE_PORT)) {
+		if (bpf_skb_load_bytes_relative(skb, ip.offset, &geneve, sizeof(geneve), ip.start))
+			return none;
+		ip.offset += (geneve.options & 0x3f) * 4;
+		ip.protocol = geneve.protocol;
+	} else if (udp.port != bpf_htons(VXLAN_PORT) && udp.port != bpf_htons(FIRST_VXLAN_PORT)) {
+		return none;
+	}
+	ip.offset += TUNNEL_HEADER;
+	if (ip.protocol == bpf_htons(BRIDGED)) {
+		if (bpf_skb_load_bytes_relative(skb, ip.offset + ETH_HLEN - 2, &ip.protocol,
+						sizeof(ip.protocol), ip.start))
+			return none;
+		ip.offset += ETH_HLEN;
+	}
+	return ip;
+}
+
+static __always_inline __u32 by_source_in(struct __sk_buff *skb, struct place ip)
 {
 	struct address_key key = { .prefix_bits = WHOLE_ADDRESS };
-	struct place ip = ip_header(skb);
 	__u32 *class;
 	long error = -1;
 
@@ -170,6 +219,14 @@ static __always_inline __u32 by_source(struct __sk_buff *skb)
 		return 0;
 	class = bpf_map_lookup_elem(&addresses, &key);
 	return class ? *class : 0;
+}
+
+static __always_inline __u32 by_source(struct __sk_buff *skb)
+{
+	struct place ip = ip_header(skb);
+	__u32 class = by_source_in(skb, ip);
+
+	return class ? class : by_source_in(skb, inside(skb, ip));
 }
 
 SEC("tc")
