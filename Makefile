@@ -11,7 +11,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo deb test test-fast mutate check telegraf timescaledb lab testbed testbed-programs lock clean
+.PHONY: help setup run demo deb image test test-fast mutate check telegraf timescaledb lab testbed testbed-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,6 +39,9 @@ demo: $(VENV)/.installed-run ## play the main job once on real input; exit statu
 
 deb: ## build the agent's Debian package into dist/
 	@scripts/deb dist
+
+image: ## build the agent's container image into dist/, of the Debian that `make testbed-programs` obtains
+	@scripts/image.py dist
 
 check: setup ## format, lint, import contracts, types, dead code, missing migrations
 	$(BIN)/ruff format --check --quiet .
