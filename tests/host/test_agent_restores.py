@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from tests.enforcers.policies import vnic
 from tests.host.agent_process import CHECKOUT, Host
-from tests.host.network import Network
+from tests.host.network import SENDER, SINK, Network
+from tests.host.paced import PacedFlow
 from tests.host.test_agent_process import is_enforcing, until
 
 pytestmark = pytest.mark.root
@@ -132,6 +134,24 @@ def test_new_version_takes_over_without_a_change(host: Host, quiet_network: Netw
     audit = (host.folder / "state/audit.jsonl").read_text().splitlines()
     host.end(signal.SIGUSR1)
     assert (host.folder / "state/audit.jsonl").read_text().splitlines() == audit
+
+
+def test_new_version_takes_over_and_no_packet_is_lost(host: Host, quiet_network: Network) -> None:
+    quiet_network.start(quiet_network.sink, SINK)
+    quiet_network.start(quiet_network.workload(2), SENDER)
+    # Below what is reserved for it, beside a workload that sends as much as it can.
+    flow = PacedFlow(quiet_network, 1, bits_per_s=10e6, seconds=120)
+    time.sleep(1)
+
+    for _ in range(2):
+        host.end(signal.SIGUSR1)
+        host.start()
+        host.report(is_enforcing(1))
+
+    sent, arrived = flow.end()
+    # The agent alone takes longer to start than a thousandth of a second, which a packet takes.
+    assert sent > 1000
+    assert sent - arrived == 0
 
 
 def test_second_agent_keeps_its_hands_off(host: Host, quiet_network: Network) -> None:

@@ -118,6 +118,18 @@ def test_limit_of_500_over_two_disks_is_one_of_their_sum(guest: StorageGuest) ->
 
 
 @on_first_kernel
+def test_no_io_is_lost_while_a_new_version_of_the_agent_takes_over(guest: StorageGuest) -> None:
+    said = guest.run(f"{TRIALS}.hand_over", capacity_iops=CAPACITY, limit_iops=400.0, changes=2)
+
+    # Two changes, and four seconds after each.
+    assert said["submitted"] > 2 * 4 * 400
+    assert (said["ended"], said["failed"]) == (said["submitted"], 0)
+    # Where no agent is there the part of the reads stands that it set last; all are reads.
+    assert said["between"] == pytest.approx([400.0, 400.0], rel=0.2)
+    assert said["iops"] == pytest.approx(400.0, rel=0.03)
+
+
+@on_first_kernel
 def test_limit_of_500_per_32_kib_lets_250_of_64_kib_through(guest: StorageGuest) -> None:
     said = guest.run(
         f"{TRIALS}.counted_limit",

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from bench.fleet.rows import Row
 from bench.testbed.asked import Asked
 from bench.testbed.network.host import Host, host
-from bench.testbed.network.paced import PacedFlow
 from bench.testbed.network.part import ROUNDS, Effort, Part
 from enforcers.contract import Allocation
 from enforcers.mechanisms.tc_htb.observed import ROOT_CLASS
 from tests.enforcers.policies import vnic
+from tests.host.paced import PacedFlow
 
 PACED_BITS_PER_S = 15e6
 RESERVED_BITS_PER_S = 20e6

@@ -45,11 +45,15 @@ class _Time(ctypes.Structure):
 
 
 class Queue:
-    """I/Os of one size on an open disk; each has one of `depth` places, and so has its event."""
+    """I/Os of one size on an open disk; each has one of `depth` places, and so has its event.
+
+    `failed` of them have ended with an error, or with less than was asked for.
+    """
 
     def __init__(self, disk: int, *, depth: int, block_bytes: int) -> None:
         # Memory of a mapping starts at a page's border, as I/O past the page cache wants it.
         self._memory = mmap.mmap(-1, block_bytes)
+        self._block_bytes, self.failed = block_bytes, 0
         buffer = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._requests = (_Request * depth)()
         for number, request in enumerate(self._requests):
@@ -78,7 +82,9 @@ class Queue:
         wait = None if timeout_s is None else ctypes.byref(_Time.of(timeout_s))
         arguments = (1, len(self._events), self._events, wait)
         count = _system_call(_IO_GETEVENTS, self._queue, *arguments)
-        return [self._events[number].data for number in range(count)]
+        events = [self._events[number] for number in range(count)]
+        self.failed += sum(event.result != self._block_bytes for event in events)
+        return [event.data for event in events]
 
 
 _LIBC = ctypes.CDLL(None, use_errno=True)

@@ -5,6 +5,8 @@ A worker is forked, so it reads no file, and is at work after some milliseconds.
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import random
 import signal
@@ -30,6 +32,28 @@ class Load:
     block_bytes: int = 16384
 
 
+class Tally(ctypes.Structure):
+    """What a worker has submitted so far, and what of it ended, rightly or not."""
+
+    _fields_ = (
+        ("is_over", ctypes.c_uint64), ("submitted", ctypes.c_uint64),
+        ("ended", ctypes.c_uint64), ("failed", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+@contextmanager
+def counted(load: Load) -> Iterator[Tally]:
+    """One worker, which at the end of the block waits for all that it has submitted."""
+    memory = mmap.mmap(-1, ctypes.sizeof(Tally))
+    tally = Tally.from_buffer(memory)
+    process = _start(load, seed=0, tally=tally)
+    try:
+        yield tally
+    finally:
+        tally.is_over = 1
+        os.waitpid(process, 0)
+
+
 @contextmanager
 def running(*loads: Load) -> Iterator[None]:
     """The workers of all loads, from their start to the end of the block."""
@@ -43,27 +67,32 @@ def running(*loads: Load) -> Iterator[None]:
             os.waitpid(process, 0)
 
 
-def _start(load: Load, *, seed: int) -> int:
+def _start(load: Load, *, seed: int, tally: Tally | None = None) -> int:
     process = os.fork()
     if process:
         return process
     try:
         (folder(load.group) / "cgroup.procs").write_text("0")
-        _work(load, random.Random(f"{load.group} {seed}"))
+        _work(load, random.Random(f"{load.group} {seed}"), tally or Tally())
     except OSError:
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
-def _work(load: Load, chance: random.Random) -> None:
+def _work(load: Load, chance: random.Random, tally: Tally) -> None:
     disk = os.open(load.disk, os.O_RDWR | os.O_DIRECT)
     blocks = os.lseek(disk, 0, os.SEEK_END) // load.block_bytes
     queue = Queue(disk, depth=load.outstanding, block_bytes=load.block_bytes)
     ready = list(range(load.outstanding))
-    while True:
+    while not tally.is_over or tally.ended < tally.submitted:
+        if tally.is_over:
+            ready = []
         for place in ready:
             is_read = chance.random() < load.read_ratio
             queue.prepare(place, int(chance.random() * blocks) * load.block_bytes, is_read=is_read)
         queue.submit(ready)
+        tally.submitted += len(ready)
         ready = queue.ended()
+        tally.ended += len(ready)
+        tally.failed = queue.failed

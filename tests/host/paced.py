@@ -36,15 +36,20 @@ print(len(found), flush=True)
 def _send(count: int, every_s: float) -> str:
     # After a pause of the machine it goes on with its pace, and makes up for nothing.
     return f"""{_FIRST}
+import signal
+told_to_end = []
+signal.signal(signal.SIGTERM, lambda *_: told_to_end.append(True))
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sender.connect(("{SINK_ADDRESS}", {PORT}))
 print("ready", flush=True)
 next_s = time.monotonic()
-for number in range({count}):
+sent = 0
+while sent < {count} and not told_to_end:
     time.sleep(max(0.0, next_s - time.monotonic()))
-    sender.send(number.to_bytes(8, "big") + bytes({PAYLOAD_BYTES - 8}))
+    sender.send(sent.to_bytes(8, "big") + bytes({PAYLOAD_BYTES - 8}))
     next_s = max(next_s, time.monotonic() - {every_s}) + {every_s}
-print({count}, flush=True)
+    sent += 1
+print(sent, flush=True)
 """
 
 
@@ -59,6 +64,11 @@ class PacedFlow:
         self._receiver = network.start(network.sink, _RECEIVE)
         code = _send(round(seconds / every_s), every_s)
         self._sender = network.start(network.workload(workload), code)
+
+    def end(self) -> tuple[int, int]:
+        """End it now; how many were sent, and how many of them arrived."""
+        self._sender.terminate()
+        return self.ended()
 
     def ended(self) -> tuple[int, int]:
         """Wait for the end; how many were sent, and how many of them arrived."""
