@@ -80,7 +80,7 @@ def test_host_says_by_what_its_mechanisms_recognise_workloads(
 ) -> None:
     page = host_page(viewer, fleet, "kvm-02")
 
-    assert page.row("table", "tc_htb")[-1] == "vnic, source_address and host_traffic"
+    assert page.row("table", "tc_htb")[-1] == "vnic, source_address, host_traffic +1 more"
     assert page.row("table", "cgroup_io")[-1] == "cgroup, systemd_unit, libvirt_domain +4 more"
     assert page.row("table", "qemu_throttle")[-1] == "vdisk"
 
