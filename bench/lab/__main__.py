@@ -19,6 +19,7 @@ from typing import Any
 
 from bench.fleet.kept_cluster import cache_dir
 from bench.fleet.rows import Row, as_json, as_table, not_measured
+from bench.lab.bundles import write_bundles
 from bench.lab.score import in_force, latency_predictions, latency_rows, predictions, rows
 from bench.testbed.network.rows import missing_for_networks
 from tests.testbed.programs import missing_for_guests
@@ -26,6 +27,8 @@ from tests.testbed.programs import missing_for_guests
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_CALLS = 5
 FEWEST_RUNS = 12
+PHASE_S = 72.0
+"""33 windows; advice needs 30 of an incident."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +74,10 @@ def _options() -> argparse.Namespace:
     names = [kind.name for kind in KINDS]
     parser.add_argument("--kind", nargs="+", choices=names, default=names)
     parser.add_argument("--runs", type=int, default=FEWEST_RUNS, help="runs of each kind")
-    parser.add_argument("--phase", type=float, default=60.0, help="seconds of each of the phases")
+    parser.add_argument("--phase", type=float, default=PHASE_S, help="seconds of each phase")
+    parser.add_argument(
+        "--bundles", type=Path, metavar="FOLDER", help="write the runs for sluice trust as well"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="repeat these runs")
     parser.add_argument("--all", action="store_true", help="count the runs of the last five calls")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -85,6 +91,8 @@ def _table(kind: Kind, options: argparse.Namespace) -> list[Row]:
     seeds = options.seeds or _new_seeds(options.runs)
     print(f"{kind.name}, seeds: {' '.join(map(str, seeds))}", flush=True)
     runs = _run_all(kind, seeds, phase_s=options.phase)
+    if options.bundles:
+        write_bundles(runs, options.bundles)
     if not options.seeds:
         _keep(kind, runs)
     counted = _kept(kind) if options.all else runs

@@ -58,11 +58,15 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    for file in asked.runs:
-        run = json.loads(file.read_text())
+    write_bundles([json.loads(file.read_text()) for file in asked.runs], asked.out)
+
+
+def write_bundles(runs: Sequence[Run], folder: Path) -> None:
+    """Write the bundles of each run, named by what they are of and its seed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for run in runs:
         for name, bundle in bundles_of(run):
-            (asked.out / f"{name}-{run['seed']}.bundle").write_bytes(write_bundle(bundle))
+            (folder / f"{name}-{run['seed']}.bundle").write_bytes(write_bundle(bundle))
 
 
 def bundles_of(run: Run) -> list[tuple[str, Bundle]]:

@@ -1,0 +1,99 @@
+"""Runs of the laboratory as bundles: what was measured, and who was planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from advisor.core.casebook.bundle import Bundle, matrix_of, read_bundle
+from bench.lab.bundles import write_bundles
+from bench.lab.disk_case import disk_case
+from bench.lab.uplink_case import uplink_case
+
+SEED = 2
+WINDOWS = 4
+
+
+def uplink_run() -> dict[str, Any]:
+    """All but the culprit fall to a half; who gets another load as well is no victim."""
+    case = uplink_case(SEED)
+    calm = [1e6] * len(case.loads)
+    crowded = [2e6 if place == case.culprit else 0.5e6 for place in range(len(calm))]
+    return {
+        "seed": SEED,
+        "culprit": case.culprit,
+        "calm": {"rates": [calm] * WINDOWS, "sent": [sum(calm)] * WINDOWS},
+        "crowded": {"rates": [crowded] * WINDOWS, "sent": [sum(crowded)] * WINDOWS},
+        "in_force": True,
+        "workloads": [{"workload": "vm1", "measured": 0.8e6}],
+    }
+
+
+def disk_run() -> dict[str, Any]:
+    case = disk_case(SEED)
+    device = {
+        "latency_ms": 5.0, "io_count": 100, "mean_io_bytes": 4096.0,
+        "outstanding_io": 2.0, "busy_ratio": 0.5,
+    }  # fmt: skip
+    calm = {
+        "rates": [50.0] * len(case.loads),
+        "io_bytes": [4096.0, *[None] * (len(case.loads) - 1)],
+    }
+    crowded = {**calm, "rates": [20.0] * len(case.loads), "device": {**device, "latency_ms": 40.0}}
+    return {
+        "seed": SEED,
+        "culprit": case.culprit,
+        "calm": [{**calm, "device": device}] * WINDOWS,
+        "crowded": [crowded] * WINDOWS,
+        "in_force": False,
+        "workloads": [{"workload": "vm1", "measured": 30.0}],
+    }
+
+
+def written(run: dict[str, Any], folder: Path) -> dict[str, Bundle]:
+    write_bundles([run], folder)
+    return {file.stem: read_bundle(file.read_bytes()) for file in folder.iterdir()}
+
+
+def grown(bundle: Bundle, kind: str, counter: int) -> Any:
+    (track,) = (one for one in bundle.tracks if one.kind == kind)
+    windows = round((bundle.until - bundle.since).total_seconds() / 10)
+    return matrix_of(track, counter, windows)
+
+
+def test_uplink_has_its_rates_and_its_truth(tmp_path: Path) -> None:
+    case = uplink_case(SEED)
+    found = written(uplink_run(), tmp_path)
+
+    bundle, calm = found[f"uplink-{SEED}"], found[f"calm-uplink-{SEED}"]
+
+    received = grown(bundle, "interface", 1)
+    assert received[0, 0] == 1e6 / 8 * 10
+    assert received[-1, case.culprit] == 2e6 / 8 * 10
+    assert bundle.truth is not None
+    assert bundle.truth.culprit == f"vm{case.culprit + 1}"
+    changed = {place for place, _ in case.extra}
+    lost = [f"vm{place + 1}" for place in range(len(case.loads)) if place not in changed]
+    assert list(bundle.truth.victims) == lost
+    assert [one.rate for one in bundle.truth.measured] == [0.8e6]
+    assert calm.truth is not None
+    assert (calm.truth.is_congested, calm.truth.culprit, calm.truth.victims) == (False, None, ())
+    assert calm.until < bundle.until
+
+
+def test_disk_has_its_latency_and_measures_nothing_that_was_not_in_force(tmp_path: Path) -> None:
+    bundle = written(disk_run(), tmp_path)[f"disk-{SEED}"]
+
+    reads, waited_ms = grown(bundle, "disk", 0), grown(bundle, "disk", 4)
+    assert (waited_ms / reads)[[0, -1], 0] == pytest.approx([5.0, 40.0])
+    assert (grown(bundle, "cgroup", 0)[0] == 500).all()
+    assert (
+        grown(bundle, "cgroup", 2)[0]
+        == np.array([500 * 4096, *[0] * (len(disk_case(SEED).loads) - 1)])
+    ).all()
+    assert bundle.resource.threshold == 10.0
+    assert bundle.truth is not None
+    assert bundle.truth.measured == ()
