@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 from django.conf import settings
@@ -265,7 +266,12 @@ def _shifted(spec: ChildSpec, shift: timedelta) -> ChildSpec:
     return replace(
         spec,
         argv=(python, "-m", "bench.fleet.shifted", *module),
-        environment={**spec.environment, SHIFT_VARIABLE: str(shift.total_seconds())},
+        environment={
+            **spec.environment,
+            SHIFT_VARIABLE: str(shift.total_seconds()),
+            # Children begin in "/", from where the product is found and this benchmark is not.
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        },
     )
 
 
