@@ -97,7 +97,8 @@ def _table(kind: Kind, options: argparse.Namespace) -> list[Row]:
         _keep(kind, runs)
     counted = _kept(kind) if options.all else runs
     scored = in_force(counted)
-    found = [_met(kind, counted, scored), *rows(kind.name, predictions(scored))]
+    failed = len(seeds) - len(runs)
+    found = [_met(kind, counted, scored, failed=failed), *rows(kind.name, predictions(scored))]
     if kind.has_latency:
         found += latency_rows(kind.name, latency_predictions(scored))
     return found
@@ -135,7 +136,9 @@ def _file(seed: int, folder: Path) -> Path:
     return folder / f"{seed}.json"
 
 
-def _met(kind: Kind, runs: Sequence[dict[str, Any]], scored: Sequence[dict[str, Any]]) -> Row:
+def _met(
+    kind: Kind, runs: Sequence[dict[str, Any]], scored: Sequence[dict[str, Any]], *, failed: int
+) -> Row:
     """How many planted incidents were answered with advice that came into force."""
     advised = sum(run["advice"] is not None for run in runs)
     return Row(
@@ -144,7 +147,7 @@ def _met(kind: Kind, runs: Sequence[dict[str, Any]], scored: Sequence[dict[str, 
         asked=f">= {FEWEST_RUNS}",
         measured=float(len(scored)),
         holds=len(scored) >= FEWEST_RUNS,
-        note=f"of {len(runs)}, {advised} with advice; "
+        note=f"of {len(runs) + failed}, {advised} with advice, {failed} failed; "
         f"seeds {' '.join(str(run['seed']) for run in runs)}",
     )
 

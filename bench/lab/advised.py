@@ -112,7 +112,6 @@ def advice_on(
             ended_at=observations[-1].at,
             allocations=tuple(allocations),
             incident=incidents[-1],
-            samples_needed=min(len(allocations[0].congested_rates), 20),
             host_traffic=None
             if host_part is None or capacity is None
             else HostTraffic(reservation=host_part(capacity), demand=0.0),
@@ -135,7 +134,7 @@ def predicted(
     """What was said of each workload, and what it got."""
     return {
         "advice": advice.summary,
-        "lead": _lead(advice),
+        "lead": advice.lead or None,
         "workloads": [
             {
                 "workload": row.workload,
@@ -157,11 +156,3 @@ def predicted(
             for place, row in enumerate(advice.allocations)
         ],
     }
-
-
-def _lead(advice: Recommendation) -> str | None:
-    """Whose gain the sentence tells: "...: w1 gets" or "for w1 ...: it gets"; None: nobody's."""
-    if "no gain is sure" in advice.summary:
-        return None
-    lead = advice.summary.rsplit(": ", 1)[1].split(" ", 1)[0]
-    return advice.summary.split(" for ", 1)[1].split(" ", 1)[0] if lead == "it" else lead

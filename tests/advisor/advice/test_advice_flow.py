@@ -161,7 +161,7 @@ def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluste
     assert [row["predicted_after"] for row in rows] == pytest.approx(expected, rel=1e-4)
     assert rows[0]["unsure"]
     assert "web-1" in found.summary
-    assert "is due 81.3 Mbit/s when it asks for more" in found.summary
+    assert "its share is 81.3 Mbit/s if it needs more" in found.summary
 
 
 def test_stored_inputs_give_the_stored_answer_byte_for_byte(cluster: Cluster) -> None:

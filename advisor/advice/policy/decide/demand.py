@@ -21,7 +21,7 @@ from advisor.resource_kinds.registry import traits_of
 HEADROOM = 1.05
 WIDEST_RATIO = 0.5
 """A rate whose bounds are farther apart than this part of it is not said to be sure."""
-TOO_WIDE = "the bounds are more than half of the rate apart"
+TOO_WIDE = "its expected range is wider than half of the rate"
 MOST_SEEN_RATIO = 2.0
 """Nor is one beyond so many times of what was ever seen."""
 

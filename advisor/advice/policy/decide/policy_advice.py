@@ -43,6 +43,7 @@ from advisor.advice.policy.decide.policy_why import (
     confidence_in,
     formula,
     summarize,
+    surest,
 )
 from advisor.advice.shared.decide.recommended_allocation import (
     REVERSIBILITY,
@@ -238,6 +239,7 @@ def explain(choice: Choice) -> Recommendation:
     return Recommendation(
         kind=kind,
         summary=summarize(setting, kind, rows),
+        lead=surest(setting, rows),
         allocations=rows,
         evidence=_evidence(setting),
         alternatives=(*alternatives(setting, kind, policy, by_shares(inputs)), *choice.refused),

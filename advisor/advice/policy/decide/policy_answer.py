@@ -42,6 +42,7 @@ class Recommendation(ExplainedAnswer):
     """A policy that would help, and why.
 
     `counterfactual` is the past week under it; None without one, and `past_gap` says why.
+    `lead` is the workload whose gain the summary tells; empty where no gain is certain.
     `justification` says by how much the past week bears out a limit; empty for other kinds.
     """
 
@@ -51,6 +52,7 @@ class Recommendation(ExplainedAnswer):
     counterfactual: Counterfactual | None = None
     past_gap: str = ""
     justification: str = ""
+    lead: str = ""
 
 
 Advice = Recommendation | InsufficientData | NoChange

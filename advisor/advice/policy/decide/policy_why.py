@@ -23,7 +23,7 @@ def summarize(
     inputs = setting.inputs
     unit, place = inputs.unit, f"{inputs.kind} {inputs.resource}"
     lead = _lead(setting, rows)
-    gain = None if lead.unsure and not _is_sure(lead) else _gain(lead, unit)
+    gain = _gain(lead, unit) if _tells_gain(lead) else None
     match kind:
         case RecommendationKind.RESERVATION:
             others = [
@@ -47,11 +47,21 @@ def summarize(
     return f"{change}: {_suspicion(lead, unit) if gain is None else f'{who} gets {gain}'}"
 
 
+def surest(setting: Setting, rows: Sequence[RecommendedAllocation]) -> str:
+    """The workload whose gain the sentence tells; empty where no gain is certain."""
+    lead = _lead(setting, rows)
+    return lead.workload if _tells_gain(lead) else ""
+
+
+def _tells_gain(lead: RecommendedAllocation) -> bool:
+    return not lead.unsure or _is_sure(lead)
+
+
 def _suspicion(lead: RecommendedAllocation, unit: str) -> str:
     """Of whom a gain is only suspected: what it has, what is due to it, and why not more."""
     now, due = format_rate(lead.measured or 0.0, unit), format_rate(lead.entitlement, unit)
     return (
-        f"no gain is sure; {lead.workload} has {now} and is due {due} when it asks for more "
+        f"no certain gain; {lead.workload} gets {now} now, its share is {due} if it needs more "
         f"({lead.unsure})"
     )
 
@@ -65,7 +75,7 @@ def _gain(lead: RecommendedAllocation, unit: str) -> str:
     words = f"{format_rate(now, unit)} now, {_range(lead, unit)} predicted{_sooner(lead)}"
     if lead.predicted_after > now * (1 + SMALL_GAIN) or due <= lead.predicted_after:
         return words
-    return f"{words}, {format_rate(due, unit)} due when it asks for more"
+    return f"{words}, its share is {format_rate(due, unit)} if it needs more"
 
 
 def _sooner(lead: RecommendedAllocation) -> str:
@@ -74,7 +84,7 @@ def _sooner(lead: RecommendedAllocation) -> str:
     if now is None or then is None or then.high >= now:
         return ""
     low, high, before = (significant(one, 2) for one in (then.low, then.high, now))
-    return f", its I/O takes {before} ms now, {low} to {high} ms then"
+    return f"; its I/O time falls from {before} ms to {low} to {high} ms"
 
 
 def _range(lead: RecommendedAllocation, unit: str) -> str:

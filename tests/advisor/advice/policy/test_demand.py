@@ -56,7 +56,7 @@ def test_a_victim_of_latency_that_lacks_no_iops_still_gets_advice():
     assert advice.outcome is AdviceOutcome.RECOMMENDATION
     # 2000 of 3500 shares of 1,000
     assert "db gets 200 IOPS now, " in advice.summary
-    assert advice.summary.endswith("predicted, 571 IOPS due when it asks for more")
+    assert advice.summary.endswith("predicted, its share is 571 IOPS if it needs more")
 
 
 def test_who_grew_but_not_most_is_not_predicted_much_more_than_it_got():
@@ -129,7 +129,7 @@ def test_latency_is_predicted_of_who_waits_behind_the_aggressor():
     assert db.latency_interval.high == pytest.approx((5 + 18) * 1.15)
     assert app.latency_ms == db.latency_ms
     assert batch.latency_ms > 40
-    assert "its I/O takes 60 ms now, 7.0 to 26 ms then" in advice.summary
+    assert "its I/O time falls from 60 ms to 7.0 to 26 ms" in advice.summary
 
 
 @pytest.mark.parametrize("why", ["a policy holds", "not measured"])

@@ -16,7 +16,7 @@ def test_an_unmet_reservation_is_recommended_with_what_it_brings():
     assert advice.kind is RecommendationKind.RESERVATION
     assert advice.summary == (
         "Reserve 75.0 Mbit/s for web-1 on uplink h1/eth0: "
-        "no gain is sure; web-1 has 31.2 Mbit/s and is due 81.3 Mbit/s when it asks for more "
+        "no certain gain; web-1 gets 31.2 Mbit/s now, its share is 81.3 Mbit/s if it needs more "
         "(0 of 4 calm windows seen)"
     )
     # 75 + 19/3, 19/3, 19/3 of 94; without a policy a third each.
@@ -38,7 +38,7 @@ def test_shares_are_recommended_where_nothing_was_promised():
     # Nobody saw it in a calm hour, so what it wants is not known.
     assert advice.summary == (
         "Divide datastore nfs-07 by shares 2000:1000:500: "
-        "no gain is sure; db has 200 IOPS and is due 571 IOPS when it asks for more "
+        "no certain gain; db gets 200 IOPS now, its share is 571 IOPS if it needs more "
         "(0 of 4 calm windows seen)"
     )
 

@@ -21,7 +21,7 @@ def test_two_reservations_are_both_told_with_their_rates():
     # 40 and 20 of 94 leave 34, a third of it for each.
     assert promised(40, 20) == (
         "Reserve 40.0 Mbit/s for web-1 and 20.0 Mbit/s for web-2 on uplink h1/eth0: "
-        "no gain is sure; web-1 has 31.2 Mbit/s and is due 51.3 Mbit/s when it asks for more "
+        "no certain gain; web-1 gets 31.2 Mbit/s now, its share is 51.3 Mbit/s if it needs more "
         "(0 of 4 calm windows seen)"
     )
 
