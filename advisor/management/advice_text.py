@@ -127,7 +127,8 @@ def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:
 def _suspicions(rows: Sequence[RecommendedAllocation], unit: str) -> list[str]:
     """Whose rates are only suspected, and why; no section where there are none."""
     lines = [
-        f"{one.workload} on {one.host}: {rates_between(one.interval, unit) or 'no range'}; {one.unsure}"
+        f"{one.workload} on {one.host}: "
+        f"{rates_between(one.interval, unit) or 'no range'}; {one.unsure}"
         for one in rows
         if one.unsure
     ]

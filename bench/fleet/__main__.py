@@ -39,7 +39,7 @@ PARTS = {
     "window": [("one congested window judged and stored, CPU", "s", "< 0.1")],
     "advice": [
         (f"advice on a datastore{how}, {measure}", unit, asked)
-        for how in ("", " with an empty cache")
+        for how in ("", " with an empty cache", ", new")
         for measure, unit, asked in (
             ("CPU beside a scan of a day of its rows", "ratio", "<= 1"),
             ("queries", "queries", "<= 12"),

@@ -23,9 +23,9 @@ ENOUGH_ROWS = 0.99
 def advice_rows(stage: Stage) -> list[Row]:
     """CPU beside that of the scan in the same run, and the number of queries.
 
-    A round comes every 15 s, and most of them choose what is recommended already: that is asked
-    for, with the cache as most rounds find it and with an empty one. What is new is told with what
-    it would have changed in the past week; the note has what that costs.
+    A round comes every 15 s, and most of them choose what is recommended already: measured with
+    the cache as most rounds find it and with an empty one. What is new is told with what it would
+    have changed in the past week, once for each change of advice.
     """
     store = stage.stores[0]
     what = f"advice on a datastore of {stage.shape.group} workloads"
@@ -33,8 +33,6 @@ def advice_rows(stage: Stage) -> list[Row]:
         why = f"no advice: {gap}"
         return [row for how in WAYS for row in _rows(f"{what}{how}", None, None, why)]
     scan, note = _scan(stage, store)
-    first = least(partial(_advise_first, store) for _ in range(LOOKS))
-    note += f"; advice that is new {first.cpu_s:.2f} s and {first.queries} queries"
     rows = []
     for how, ask in WAYS.items():
         cost = least(partial(ask, store) for _ in range(LOOKS))
@@ -80,4 +78,5 @@ def _advise_first(store: Resource) -> Cost:
 WAYS: Mapping[str, Callable[[Resource], Cost]] = {
     "": _advise,
     " with an empty cache": _advise_anew,
+    ", new": _advise_first,
 }

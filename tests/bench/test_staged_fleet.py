@@ -50,14 +50,14 @@ def test_advice_is_measured_with_the_week_in_the_cache_and_without(stage: Stage)
     rows = {row.what: row for row in advice_rows(stage)}
 
     what = "advice on a datastore of 10 workloads"
-    for way in (what, f"{what} with an empty cache"):
+    for way in (what, f"{what} with an empty cache", f"{what}, new"):
         queries = rows[f"{way}, queries"].measured
         assert queries is not None
         assert queries > 0
         # There is no day of rows to compare with.
         ratio = rows[f"{way}, CPU beside a scan of a day of its rows"]
         assert (ratio.measured, ratio.holds) == (None, False)
-    assert len(rows) == 4
+    assert len(rows) == 6
     assert cache.get("anything") is None
 
 
