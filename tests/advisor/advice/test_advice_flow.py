@@ -228,18 +228,24 @@ def test_policy_advice_stays_if_judging_again_begins_while_it_computes(
     assert list(Recommendation.objects.all()) == [found]
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[AdviceInputs]:
+    """The inputs of all looks, in order."""
+    found: list[AdviceInputs] = []
+
+    def note(*resource_and_incident: Any, **options: Any) -> AdviceInputs:
+        found.append(policy_inputs(*resource_and_incident, **options))
+        return found[-1]
+
+    monkeypatch.setattr(policy_advice, "policy_inputs", note)
+    return found
+
+
 def test_look_that_chooses_what_stands_leaves_the_past_alone(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, looks: list[AdviceInputs]
 ) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
-    looks = []
-
-    def note(*resource_and_incident: Any, **options: Any) -> AdviceInputs:
-        looks.append(policy_inputs(*resource_and_incident, **options))
-        return looks[-1]
-
-    monkeypatch.setattr(policy_advice, "policy_inputs", note)
 
     found = recommend(resource=cluster.uplink, now=NOW)
     assert recommend(resource=cluster.uplink, now=NOW) == found
@@ -321,7 +327,9 @@ def test_rejected_advice_is_not_repeated_for_its_incident(cluster: Cluster) -> N
     assert Recommendation.objects.count() == 1
 
 
-def test_approved_advice_is_in_force_and_not_given_again(cluster: Cluster) -> None:
+def test_approved_advice_is_in_force_and_not_given_again(
+    cluster: Cluster, looks: list[AdviceInputs]
+) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
     approve(
@@ -334,6 +342,8 @@ def test_approved_advice_is_in_force_and_not_given_again(cluster: Cluster) -> No
 
     assert isinstance(advice, str)
     assert "the policy in force" in advice
+    # Nobody is to be limited, so the past is read for the first advice only.
+    assert [bool(len(one.past.windows)) for one in looks] == [True, False]
 
 
 @pytest.mark.parametrize("enforced", [True, False], ids=["own limit", "no limit"])
