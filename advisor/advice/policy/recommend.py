@@ -12,15 +12,7 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import JSONObject
 
 from accounts.models import Organisation
-from advisor.advice.policy.decide.policy_advice import (
-    MODEL_VERSION,
-    Choice,
-    LimitsLeft,
-    choose,
-    choose_without_past,
-    explain,
-)
-from advisor.advice.policy.decide.policy_inputs import NO_PAST
+from advisor.advice.policy.decide.policy_advice import MODEL_VERSION, Choice, choose, explain
 from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.kind import POLICY
 from advisor.advice.recommendation_store import (
@@ -91,17 +83,19 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     until = status.judged_until or now
     look = partial(policy_inputs, resource, incident, policy=policy, until=until, now=now)
     # What is told of a policy costs more than to choose it, and most looks choose what stands.
-    inputs = look(with_past=standing.is_empty and policy is None)
-    settled = _settled(choose_without_past(inputs), standing)
-    if isinstance(settled, Choice | LimitsLeft) and inputs.past is NO_PAST:
+    # Limits on top of a policy in force are weighed against the past.
+    is_likely_new = standing.is_empty or policy is not None
+    inputs = look(with_past=is_likely_new)
+    chosen = choose(inputs)
+    if not is_likely_new and isinstance(_settled(chosen, standing), Choice):
         inputs = look(with_past=True)
-        settled = _settled(choose(inputs), standing)
+        chosen = choose(inputs)
+    settled = _settled(chosen, standing)
     if isinstance(settled, Recommendation):
         _save_gap(status, "")
         return settled
     if isinstance(settled, str):
         return _save_gap(status, settled)
-    assert isinstance(settled, Choice)
     found = dumps(explain(settled))
     # Only now, because the detector needs the row. Meanwhile judging again may have begun, and a
     # person may have composed a draft.
@@ -122,11 +116,9 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
 
 
 def _settled(
-    chosen: Choice | LimitsLeft | InsufficientData | NoChange, standing: StandingAdvice
-) -> Choice | LimitsLeft | Recommendation | str:
+    chosen: Choice | InsufficientData | NoChange, standing: StandingAdvice
+) -> Choice | Recommendation | str:
     """The choice if it is new, else the open one that says it, or why nothing is said."""
-    if isinstance(chosen, LimitsLeft):
-        return chosen
     if not isinstance(chosen, Choice):
         return chosen.summary
     plain = {"model_version": MODEL_VERSION, "allocations": to_plain(chosen.policy)}

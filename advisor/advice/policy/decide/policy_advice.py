@@ -20,7 +20,6 @@ from advisor.advice.policy.decide.candidate import (
     setting_of,
     stated_reservations,
     usual_reservations,
-    with_limits,
     with_limits_in_force,
     with_reservations,
 )
@@ -80,7 +79,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsLeft:
-    """Shares and reservations are in force as advised; the past decides on the limits left."""
+    """Shares and reservations are in force as advised: the past decides on limits."""
 
     setting: Setting
     policy: Policy
@@ -164,9 +163,6 @@ def _choose(setting: Setting) -> Choice | LimitsLeft | NoChange:
     refused = () if admission.admitted else (_refusal(inputs, wanted, admission),)
     held = with_limits_in_force(inputs, policy)
     if same(held, inputs.in_force):
-        _, limited = with_limits(setting, held)
-        if not limited:
-            return _in_force_is_best(inputs, ())
         return LimitsLeft(setting=setting, policy=held, refused=refused)
     gone = _gone_aggressors(setting)
     if gone and kind is RecommendationKind.SHARES:
