@@ -16,7 +16,7 @@ COMMANDS = {
         "rejects": "lines that were sent but not stored, and why",
         "import": "samples of files, with a report of what was congested, when and by whom",
         "bundle": "an incident as a file under pseudonyms, for others to look at",
-        "trust": "bundles through detection, attribution and advice, with how much was right",
+        "trust": "bundles through detection, attribution and advice, and what was correct",
         "replay": "published experiments in the simulator, compared with their results",
     },
     "Decide": {

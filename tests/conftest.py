@@ -42,27 +42,11 @@ def shared_dir() -> Path:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[None]:
     """A private PostgreSQL for this run, below the run's own data directory."""
-    from appliance.embedded.child import Child
-    from appliance.embedded.postgres_cluster import PostgresCluster
-    from appliance.embedded.postgres_programs import choose_programs, runnable_by
-    from appliance.embedded.service_user import make_directory, service_user
+    from appliance.embedded.scratch_database import scratch_cluster
     from config.paths import data_dir
 
-    data, user = data_dir(), service_user()
-    programs = choose_programs(timescaledb=ON_TIMESCALEDB)
-    cluster = PostgresCluster(
-        data=data,
-        programs=runnable_by(programs, user, copies=data.programs),
-        user=user,
-        timescaledb=ON_TIMESCALEDB,
-    )
-    data.logs.mkdir(exist_ok=True)
-    make_directory(data.sockets, user)
-    cluster.create()
-    child = Child(cluster.server(durable=False))
-    child.wait_until_ready()
-    yield
-    child.stop()
+    with scratch_cluster(data_dir(), timescaledb=ON_TIMESCALEDB):
+        yield
 
 
 @pytest.fixture(scope="session")

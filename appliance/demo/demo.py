@@ -15,11 +15,11 @@ from appliance.demo.network import (
 from appliance.demo.progress import Progress
 from appliance.demo.real_host import real_host
 from appliance.demo.scenario import Scenario
-from appliance.demo.scratch import scratch_directory, tails
 from appliance.demo.service import Service, running_service
 from appliance.demo.simulated_host import simulated_host
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import ADMIN_NAME
+from appliance.embedded.scratch_directory import scratch_directory, tails
 from config.paths import DataDir, DataDirError
 
 HOST_NAME = "demo-host"

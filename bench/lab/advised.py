@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+import json
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from advisor.advice.policy.decide.host_traffic import HostTraffic
@@ -24,12 +27,13 @@ from advisor.core.resource import Tier
 from advisor.core.waterfill import Floats
 from advisor.resource_kinds.registry import traits_of
 
+WINDOW_S = 2.0
 BEGAN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def window_end(number: int, window_s: float) -> datetime:
+def window_end(number: int) -> datetime:
     """When a window ends; those of all phases are counted on."""
-    return BEGAN_AT + timedelta(seconds=window_s * (number + 1))
+    return BEGAN_AT + timedelta(seconds=WINDOW_S * (number + 1))
 
 
 def allocations_of(
@@ -120,6 +124,16 @@ def advice_on(
     )
 
 
+def write_run(what: str | None, run: Callable[[int, float], dict[str, Any]]) -> None:
+    """The command of one run: `run` gets the seed and the seconds of each phase."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--phase", type=float, default=60.0, help="seconds of each phase")
+    parser.add_argument("--out", type=Path, required=True)
+    asked = parser.parse_args()
+    asked.out.write_text(json.dumps(run(asked.seed, asked.phase)) + "\n")
+
+
 def without_advice(advice: object) -> dict[str, Any]:
     """What is kept of a run in which nothing was recommended."""
     return {"advice": None, "why": str(getattr(advice, "summary", advice))}
@@ -144,6 +158,9 @@ def predicted(
                 "low": None if row.interval is None else row.interval.low,
                 "high": None if row.interval is None else row.interval.high,
                 "unsure": row.unsure,
+                "reservation": row.reservation,
+                "limit": row.limit,
+                "shares": row.shares,
                 "measured": measured[place],
                 "latency_now": row.latency_now_ms,
                 "latency_predicted": row.latency_ms,

@@ -1,10 +1,11 @@
 """Runs of the laboratory as bundles, whose truth is known because it was planted.
 
-    python -m bench.lab.bundles RUN.json... --out FOLDER
+    python -m bench.lab.bundles CALL.json... --out FOLDER
 
-Of each run there are two: all of it, and its calm phase alone, in which nothing is to be found.
-A window of 2 s of a run is told as one of 10 s, at the same rates. Who lost more than a
-sixth of their calm rate without a change of their own is a victim.
+A call of the laboratory leaves its runs in `lab/` of the cache. Of each run there are two: all of
+it, and its calm phase alone, in which nothing is to be found. A window of 2 s of a run is told as
+one of 10 s, at the same rates; all I/Os of a disk as reads; and packets of an uplink as full ones.
+Who lost more than a sixth of their calm rate without a change of their own is a victim.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from advisor.core.casebook.bundle import (
 )
 from advisor.core.casebook.pseudonyms import EPOCH_WEEK
 from advisor.core.chunk import Integers
-from advisor.core.resource import Unit
+from advisor.core.resource import ResourceKind, Unit
 from advisor.core.stored_hour import WINDOW_S
 from advisor.resource_kinds.registry import traits_of
 from bench.lab.disk_case import disk_case
@@ -53,12 +54,12 @@ Run = Mapping[str, Any]
 
 
 def main() -> None:
-    """Write a bundle for each run."""
+    """Write the bundles of these calls."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("calls", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
-    write_bundles([json.loads(file.read_text()) for file in asked.runs], asked.out)
+    write_bundles([run for file in asked.calls for run in json.loads(file.read_text())], asked.out)
 
 
 def write_bundles(runs: Sequence[Run], folder: Path) -> None:
@@ -100,7 +101,7 @@ def _uplink_bundle(run: Run) -> Bundle:
     tracks = [_track(INTERFACE.name, INTERFACE.counters, [*names, UPLINK_NAME], carried)]
     calm = len(run["calm"]["rates"])
     lost = _lost(rates[:calm], rates[calm:], [at for at, _ in case.extra])
-    return _bundle(run, resource, tracks, windows=len(rates), lost=lost)
+    return _bundle(run, resource, tracks, windows=len(rates), calm=calm, lost=lost)
 
 
 def _disk_bundle(run: Run) -> Bundle:
@@ -125,7 +126,7 @@ def _disk_bundle(run: Run) -> Bundle:
     ]
     calm = len(run["calm"])
     lost = _lost(rates[:calm], rates[calm:], [at for at, _ in case.extra])
-    return _bundle(run, resource, tracks, windows=len(rates), lost=lost)
+    return _bundle(run, resource, tracks, windows=len(rates), calm=calm, lost=lost)
 
 
 def _disk_counters(windows: Sequence[Run], done: Any) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def _resource(
     traits = traits_of(kind)
     return CapturedResource(
         name="lab",
-        kind=kind,
+        kind=ResourceKind(kind),
         unit=Unit(traits.units[0]),
         mode=traits.modes[0],
         window_s=WINDOW_S,
@@ -171,7 +172,7 @@ def _allocation(case: Any, place: int, kind: str, adapter: str) -> CapturedAlloc
     return CapturedAllocation(
         workload=f"vm{place + 1}",
         kind="vm",
-        tier=str(case.tiers[place]),
+        tier=case.tiers[place],
         host=HOST,
         adapter_kind=kind,
         adapter=adapter,
@@ -214,10 +215,11 @@ def _bundle(
     tracks: Sequence[Track],
     *,
     windows: int,
+    calm: int,
     lost: Sequence[int],
 ) -> Bundle:
     names = [one.workload for one in resource.allocations]
-    is_crowded = bool(run["crowded"] if isinstance(run["calm"], list) else run["crowded"]["rates"])
+    is_crowded = windows > calm
     measured = run.get("workloads", ()) if is_crowded and run.get("in_force") else ()
     return Bundle(
         resource=resource,
@@ -229,8 +231,16 @@ def _bundle(
             culprit=names[run["culprit"]] if is_crowded else None,
             victims=tuple(names[place] for place in lost),
             measured=tuple(
-                MeasuredRate(workload=one["workload"], rate=one["measured"]) for one in measured
+                MeasuredRate(
+                    workload=one["workload"],
+                    rate=one["measured"],
+                    reservation=one["reservation"],
+                    limit=one["limit"],
+                    shares=one["shares"],
+                )
+                for one in measured
             ),
+            began_at=EPOCH_WEEK + calm * timedelta(seconds=WINDOW_S) if is_crowded else None,
         ),
         note=f"laboratory, seed {run['seed']}; windows of 2 s told as windows of 10 s",
     )

@@ -10,8 +10,6 @@ the advice is the product's own, and the agent enforces it. Needs root and what
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -29,17 +27,18 @@ from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.resource import Tier
 from advisor.resource_kinds.datastore import ACTIVITY_FLOOR_IOPS
 from bench.lab.advised import (
+    WINDOW_S,
     advice_on,
     allocations_of,
     observed,
     predicted,
     window_end,
     without_advice,
+    write_run,
 )
 from bench.lab.disk_case import DiskCase, disk_case
 from tests.testbed.storage.guest import KERNELS, StorageGuest
 
-WINDOW_S = 2.0
 SETTLE_S = 6.0
 """Of each phase so much is left out, as of those of an uplink."""
 SLOW_RATIO = 2.0
@@ -66,13 +65,7 @@ class Window:
 
 def main() -> None:
     """Write what was predicted and measured of each workload."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--phase", type=float, default=60.0, help="seconds of each phase")
-    parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args()
-    found = run(disk_case(asked.seed), phase_s=asked.phase)
-    asked.out.write_text(json.dumps(found) + "\n")
+    write_run(__doc__, lambda seed, phase_s: run(disk_case(seed), phase_s=phase_s))
 
 
 def run(case: DiskCase, *, phase_s: float) -> dict[str, Any]:
@@ -173,7 +166,7 @@ def advice_of(case: DiskCase, calm: Sequence[Window], crowded: Sequence[Window])
     )
     observations = [
         DatastoreObservation(
-            at=window_end(number, WINDOW_S),
+            at=window_end(number),
             window_s=WINDOW_S,
             hosts=(window.device,),
             allocations=observed(allocations, window.rates, window.io_bytes),

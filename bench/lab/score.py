@@ -22,16 +22,16 @@ LEAST_PART = 0.002
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """One workload of a run: what was said of it, and what it got."""
+    """A figure of one workload of a run: what was said of it, and what was measured."""
 
     before: float
     predicted: float
     low: float
     high: float
-    is_spoken: bool
-    is_lead: bool
-    is_culprit: bool
     measured: float
+    is_spoken: bool = True
+    is_lead: bool = False
+    is_culprit: bool = False
 
     @property
     def error(self) -> float:
@@ -41,6 +41,10 @@ class Prediction:
     def unchanged_error(self) -> float:
         """The error of saying that nothing changes."""
         return abs(self.before - self.measured) / self.measured
+
+    @property
+    def is_within(self) -> bool:
+        return self.low <= self.measured <= self.high
 
 
 def in_force(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -52,7 +56,7 @@ def in_force(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def predictions(runs: Sequence[dict[str, Any]]) -> list[Prediction]:
-    """Those of all these runs."""
+    """Rates of all these runs."""
     return [
         Prediction(
             before=one["before"],
@@ -70,25 +74,10 @@ def predictions(runs: Sequence[dict[str, Any]]) -> list[Prediction]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyPrediction:
-    """What was said of the latency of a workload's I/Os, and what they took; in ms."""
-
-    before: float
-    predicted: float
-    low: float
-    high: float
-    measured: float
-
-    @property
-    def error(self) -> float:
-        return abs(self.predicted - self.measured) / self.measured
-
-
-def latency_predictions(runs: Sequence[dict[str, Any]]) -> list[LatencyPrediction]:
-    """Those of all these runs of which a latency was predicted."""
+def latency_predictions(runs: Sequence[dict[str, Any]]) -> list[Prediction]:
+    """Latencies in ms, of all these runs, that were predicted."""
     return [
-        LatencyPrediction(
+        Prediction(
             before=one["latency_now"],
             predicted=one["latency_predicted"],
             low=one["latency_low"],
@@ -103,14 +92,14 @@ def latency_predictions(runs: Sequence[dict[str, Any]]) -> list[LatencyPredictio
     ]
 
 
-def latency_rows(name: str, found: Sequence[LatencyPrediction]) -> list[Row]:
+def latency_rows(name: str, found: Sequence[Prediction]) -> list[Row]:
     """The rows of latencies of one kind of resource."""
     what = f"{name}: latency, median error"
     if not found:
         return [not_measured(what, "ratio", f"<= {MOST_LATENCY_ERROR:g}", "no such prediction")]
     errors = [one.error for one in found]
-    unchanged = [abs(one.before - one.measured) / one.measured for one in found]
-    inside = float(np.mean([one.low <= one.measured <= one.high for one in found]))
+    unchanged = [one.unchanged_error for one in found]
+    inside = float(np.mean([one.is_within for one in found]))
     error = float(np.median(errors))
     return [
         Row(
@@ -148,7 +137,7 @@ def rows(name: str, found: Sequence[Prediction]) -> list[Row]:
         return table
     table.append(_at_least(name, [one for one in found if one.is_lead and not one.is_spoken]))
     part = len(spoken) / len(found)
-    inside = float(np.mean([one.low <= one.measured <= one.high for one in found]))
+    inside = float(np.mean([one.is_within for one in found]))
     unchanged = [one.unchanged_error for one in found]
     every = [one.error for one in found]
     return [

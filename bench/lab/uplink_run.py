@@ -10,8 +10,6 @@ what each class of HTB sent. Needs root.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,12 +23,14 @@ import numpy as np
 from advisor.advice.policy.decide.policy_answer import Recommendation
 from advisor.core.observation import UplinkObservation
 from bench.lab.advised import (
+    WINDOW_S,
     advice_on,
     allocations_of,
     observed,
     predicted,
     window_end,
     without_advice,
+    write_run,
 )
 from bench.lab.uplink_case import UplinkCase, uplink_case
 from bench.testbed.network.host import CONGESTION_CONTROL, FRAMES, class_of
@@ -39,7 +39,6 @@ from tests.enforcers.policies import document, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SINK, NamespaceRunner, Network, network
 
-WINDOW_S = 2.0
 SETTLE_S = 6.0
 """Of each phase so much is left out: connections open, and TCP finds its rate."""
 FULL_RATIO = 0.9
@@ -56,13 +55,7 @@ class Windows:
 
 def main() -> None:
     """Write what was predicted and measured of each workload."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--phase", type=float, default=60.0, help="seconds of each phase")
-    parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args()
-    found = run(uplink_case(asked.seed), phase_s=asked.phase)
-    asked.out.write_text(json.dumps(found) + "\n")
+    write_run(__doc__, lambda seed, phase_s: run(uplink_case(seed), phase_s=phase_s))
 
 
 def run(case: UplinkCase, *, phase_s: float) -> dict[str, Any]:
@@ -152,7 +145,7 @@ def advice_of(case: UplinkCase, calm: Windows, crowded: Windows) -> object:
     )
     observations = [
         UplinkObservation(
-            at=window_end(number, WINDOW_S),
+            at=window_end(number),
             window_s=WINDOW_S,
             tx_bits_per_s=sent,
             capacity_bits_per_s=case.link_bits_per_s,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from advisor.core.casebook.bundle import Bundle, matrix_of, read_bundle
+from advisor.core.casebook.bundle import Bundle, Truth, matrix_of, read_bundle
 from bench.lab.bundles import write_bundles
 from bench.lab.disk_case import disk_case
 from bench.lab.uplink_case import uplink_case
 
 SEED = 2
 WINDOWS = 4
+GRANTED = {"reservation": 0.0, "limit": None, "shares": 1000}
 
 
 def uplink_run() -> dict[str, Any]:
@@ -28,7 +30,7 @@ def uplink_run() -> dict[str, Any]:
         "calm": {"rates": [calm] * WINDOWS, "sent": [sum(calm)] * WINDOWS},
         "crowded": {"rates": [crowded] * WINDOWS, "sent": [sum(crowded)] * WINDOWS},
         "in_force": True,
-        "workloads": [{"workload": "vm1", "measured": 0.8e6}],
+        "workloads": [{"workload": "vm1", "measured": 0.8e6, **GRANTED}],
     }
 
 
@@ -49,7 +51,7 @@ def disk_run() -> dict[str, Any]:
         "calm": [{**calm, "device": device}] * WINDOWS,
         "crowded": [crowded] * WINDOWS,
         "in_force": False,
-        "workloads": [{"workload": "vm1", "measured": 30.0}],
+        "workloads": [{"workload": "vm1", "measured": 30.0, **GRANTED}],
     }
 
 
@@ -78,9 +80,10 @@ def test_uplink_has_its_rates_and_its_truth(tmp_path: Path) -> None:
     changed = {place for place, _ in case.extra}
     lost = [f"vm{place + 1}" for place in range(len(case.loads)) if place not in changed]
     assert list(bundle.truth.victims) == lost
-    assert [one.rate for one in bundle.truth.measured] == [0.8e6]
+    assert [(one.rate, one.shares) for one in bundle.truth.measured] == [(0.8e6, 1000)]
+    assert bundle.truth.began_at == bundle.since + WINDOWS * timedelta(seconds=10)
     assert calm.truth is not None
-    assert (calm.truth.is_congested, calm.truth.culprit, calm.truth.victims) == (False, None, ())
+    assert calm.truth == Truth(is_congested=False, culprit=None, victims=())
     assert calm.until < bundle.until
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from appliance.demo.scratch import PREFIX
+from appliance.embedded.scratch_directory import PREFIX
 
 SLUICE = str(Path(sys.executable).with_name("sluice"))
 DEMO_DEADLINE_S = 400

@@ -19,7 +19,8 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
         title="Workloads",
         noun="workload",
         plural="workloads",
-        empty="A workload appears here with its first allocation: "
+        empty="Workloads appear here soon after a host sends counters of its virtual machines, "
+        "containers or units. One that is not found can be added: "
         "sluice allocation set RESOURCE WORKLOAD --cgroup PATH",
         columns=_place_columns() + _measured_columns(now),
         identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",

@@ -11,11 +11,12 @@ import base64
 import binascii
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 import zstandard
 
+from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.chunk import (
     MOST_COLUMNS,
@@ -26,11 +27,16 @@ from advisor.core.chunk import (
     pack,
     unpack,
 )
+from advisor.core.resource import ResourceKind, Tier, Unit
+from advisor.core.stored_hour import WINDOW_S
 
 NAME, VERSION = "sluice-bundle", 1
 _LEVEL = 19
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 1 << 28
 """A larger text is none of ours; whoever sends a small file that grows beyond it means harm."""
+_MOST_SPAN = timedelta(days=31)
+_MOST_CELLS = 50_000_000
+"""Windows of the grid times subjects of a kind, which are held at once for each counter."""
 
 
 class BundleError(ValueError):
@@ -55,7 +61,7 @@ class CapturedAllocation:
 
     workload: str
     kind: str
-    tier: str
+    tier: Tier
     host: str
     adapter_kind: str
     adapter: str
@@ -70,9 +76,9 @@ class CapturedResource:
     """The resource as it was stated; `threshold` is the one in force in the incident."""
 
     name: str
-    kind: str
-    unit: str
-    mode: str
+    kind: ResourceKind
+    unit: Unit
+    mode: ReservationMode
     window_s: float
     threshold: float
     activity_floor: float
@@ -120,23 +126,28 @@ KNOWN_MS, LAST_GAUGE = -1, -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRate:
-    """What a workload got under a policy, in the resource's unit."""
+    """What a workload got, and what a policy granted it then; in the resource's unit."""
 
     workload: str
     rate: float
+    reservation: float
+    limit: float | None
+    shares: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
     """What is known of an incident by whoever caused it, or what a person found.
 
-    `culprit` None says that nobody did. `measured` are the rates that a policy led to.
+    `culprit` None says that nobody did. `measured` has each workload under one policy.
+    Congestion began at `began_at` and ended with the bundle; None means at its beginning.
     """
 
     is_congested: bool
     culprit: str | None
     victims: tuple[str, ...]
     measured: tuple[MeasuredRate, ...] = ()
+    began_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +220,37 @@ def read_bundle(data: bytes) -> Bundle:
     if hashlib.sha256(body).hexdigest() != words[2]:
         raise BundleError("it was cut or changed: its checksum is not that of its first line")
     try:
-        text = zstandard.ZstdDecompressor().decompress(body, max_output_size=_MOST_BYTES)
-        return loads(Bundle, text.decode())
+        bundle = loads(Bundle, _text(body))
     except (zstandard.ZstdError, UnicodeDecodeError, CanonicalError) as error:
         raise BundleError(f"it cannot be read: {error}") from error
+    _check(bundle)
+    return bundle
+
+
+def _text(body: bytes) -> str:
+    # A bound given to `decompress` would be ignored where the frame states a size of its own.
+    text = zstandard.ZstdDecompressor().stream_reader(body).read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise BundleError(f"it is larger than {_MOST_BYTES >> 20} MiB when it is unpacked")
+    return text.decode()
+
+
+def _check(bundle: Bundle) -> None:
+    span = bundle.until - bundle.since
+    if not timedelta(0) < span <= _MOST_SPAN:
+        raise BundleError(
+            f"its time is from {bundle.since} to {bundle.until}: "
+            f"the end must be later, by at most {_MOST_SPAN.days} days"
+        )
+    resource = bundle.resource
+    for name in ("window_s", "threshold", "capacity", "line_rate"):
+        value = getattr(resource, name)
+        if value is not None and value <= 0:
+            raise BundleError(f"resource.{name} is {value:g}, and must be above 0")
+    windows = span / timedelta(seconds=WINDOW_S)
+    for track in bundle.tracks:
+        if windows * len(track.subjects) > _MOST_CELLS:
+            raise BundleError(
+                f"it has {len(track.subjects)} subjects of {track.kind} over {span}: "
+                f"more than {_MOST_CELLS:,} figures of each counter"
+            )

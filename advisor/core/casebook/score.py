@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from advisor.core.casebook.bundle import Truth
+from advisor.core.casebook.bundle import MeasuredRate, Truth
+
+ALIKE_RATIO = 0.02
+FEWEST_RATES = 20
+"""Of fewer rates, no figure holds: one more could turn it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundIncident:
+    """When it was; `ended_at` None where it still goes on."""
+
+    began_at: datetime
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What the product makes of a bundle.
 
-    Begin, end and workloads are those of the longest incident; `answer` is the plain advice at
-    its end, empty if there is none.
+    Workloads are those of the longest incident; `answer` is the plain advice at its end, empty
+    if there is none.
     """
 
-    incidents: int
-    began_at: datetime | None = None
-    ended_at: datetime | None = None
+    incidents: tuple[FoundIncident, ...] = ()
     aggressors: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldRate:
+    """The relative error of a rate that was told as sure, and whether its range held."""
+
+    error: float
+    is_within: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,97 +57,178 @@ class Case:
     found: Found
 
     @property
+    def congested(self) -> Truth | None:
+        """What is known of it, if that is congestion."""
+        return self.truth if self.truth is not None and self.truth.is_congested else None
+
+    @property
     def is_detected(self) -> bool | None:
-        """Whether congestion was found where it was, and none where none was."""
-        return (
-            None if self.truth is None else self.truth.is_congested == bool(self.found.incidents)
-        )
+        """Whether congestion was found while it was; None where there was none."""
+        if self.congested is None:
+            return None
+        return len(self.false_alarms) < len(self.found.incidents)
+
+    @property
+    def false_alarms(self) -> list[FoundIncident]:
+        """Incidents that were over before congestion began, or were found where there was none."""
+        if self.truth is None:
+            return []
+        if not self.truth.is_congested:
+            return list(self.found.incidents)
+        began = self.truth.began_at
+        if began is None:
+            return []
+        return [
+            one
+            for one in self.found.incidents
+            if one.ended_at is not None and one.ended_at <= began
+        ]
 
     @property
     def is_culprit_named(self) -> bool | None:
         """Whether the first aggressor is who did it; None where there was no congestion."""
-        if self.truth is None or not self.truth.is_congested:
+        if self.congested is None:
             return None
-        return next(iter(self.found.aggressors), None) == self.truth.culprit
+        return next(iter(self.found.aggressors), None) == self.congested.culprit
 
     @property
-    def victims_named(self) -> tuple[int, int] | None:
-        """How many of how many victims were named; None where there was no congestion."""
-        if self.truth is None or not self.truth.is_congested:
-            return None
-        return len({*self.truth.victims} & {*self.found.victims}), len(self.truth.victims)
+    def measured(self) -> Mapping[str, MeasuredRate]:
+        """Of each workload that got something under a policy; empty where none was applied."""
+        measured = () if self.truth is None else self.truth.measured
+        return {one.workload: one for one in measured if one.rate > 0}
 
     @property
-    def told(self) -> list[tuple[float, bool]]:
-        """Of each rate that was told as sure: the error of it, and whether its range held."""
-        if self.truth is None:
+    def is_advice_measured(self) -> bool:
+        """Whether the advice is the policy under which was measured.
+
+        An effect of another policy says nothing of what was told.
+        """
+        rows = self.found.answer.get("allocations", ())
+        granted = {} if self.truth is None else {one.workload: one for one in self.truth.measured}
+        return bool(rows) and all(
+            (grant := granted.get(row["workload"])) is not None
+            and row["shares"] == grant.shares
+            and _is_alike(row["reservation"], grant.reservation)
+            and _is_alike(row["limit"] or 0.0, grant.limit or 0.0)
+            for row in rows
+        )
+
+    @property
+    def told(self) -> list[ToldRate]:
+        """The rates that were told as sure, of workloads whose rate was measured then."""
+        if not self.is_advice_measured:
             return []
-        measured = {one.workload: one.rate for one in self.truth.measured}
+        measured = self.measured
         return [
-            (
-                abs(row["predicted_after"] - measured[row["workload"]])
-                / measured[row["workload"]],
-                row["interval"]["low"] <= measured[row["workload"]] <= row["interval"]["high"],
+            ToldRate(
+                error=abs(row["predicted_after"] - got.rate) / got.rate,
+                is_within=row["interval"]["low"] <= got.rate <= row["interval"]["high"],
             )
-            for row in self.found.answer.get("allocations", ())
-            if not row["unsure"] and row["interval"] and measured.get(row["workload"], 0.0) > 0
+            for row in self.found.answer["allocations"]
+            if not row["unsure"] and row["interval"] and (got := measured.get(row["workload"]))
         ]
+
+
+def _is_alike(advised: float, granted: float) -> bool:
+    """Counters of a bundle are whole numbers, so amounts differ a little."""
+    return math.isclose(advised, granted, rel_tol=ALIKE_RATIO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """One figure over all bundles; `measured` None where no bundle says anything of it."""
+    """One figure over all bundles; `measured` None where no bundle says anything of it.
+
+    `note` says of how many it is.
+    """
 
     what: str
     unit: str
     asked: str
     measured: float | None
     holds: bool
+    note: str
 
 
 def score(cases: Sequence[Case]) -> list[ScoreRow]:
     """The figures that are asked for, over the bundles of which the truth is known."""
-    detected = [case.is_detected for case in cases]
-    culprits = [case.is_culprit_named for case in cases]
-    victims = [one for case in cases if (one := case.victims_named) is not None]
-    told = [one for case in cases for one in case.told]
-    errors = [error for error, _ in told]
+    known = [case for case in cases if case.truth is not None]
+    congested = [(case.found, case.congested) for case in known if case.congested is not None]
+    named = [({*found.victims}, {*truth.victims}) for found, truth in congested]
+    both = [ours & theirs for ours, theirs in named]
     return [
-        _at_least("congestion found where it was, and nowhere else", 1.0, _ratio(detected)),
-        _at_least("culprit named first", 1.0, _ratio(culprits)),
-        _at_least(
-            "victims named",
-            1.0,
-            sum(one for one, _ in victims) / every
-            if (every := sum(n for _, n in victims))
-            else None,
-        ),
-        _at_most("error of the rates told, median", 0.10, _percentile(errors, 50)),
-        _at_most("error of the rates told, 90th percentile", 0.25, _percentile(errors, 90)),
-        _within("rates within the ranges told", 0.85, 0.95, _ratio([held for _, held in told])),
+        _part("congestion found", 1.0, [case.is_detected for case in known], "stretches"),
+        _false_alarms(known),
+        _part("culprit named first", 1.0, [case.is_culprit_named for case in known], "incidents"),
+        _ratio("victims named, of those who lost", 1.0, both, [lost for _, lost in named]),
+        _ratio("victims who lost, of those named", 1.0, both, [ours for ours, _ in named]),
+        *_rates(known),
     ]
 
 
-def _ratio(said: Sequence[bool | None]) -> float | None:
-    known = [one for one in said if one is not None]
-    return sum(known) / len(known) if known else None
+def _false_alarms(known: Sequence[Case]) -> ScoreRow:
+    count = sum(len(case.false_alarms) for case in known)
+    return ScoreRow(
+        what="incidents where there was no congestion",
+        unit="incidents",
+        asked="0",
+        measured=count if known else None,
+        holds=bool(known) and count == 0,
+        note=f"of {sum(len(case.found.incidents) for case in known)} incidents found",
+    )
+
+
+def _part(what: str, least: float, said: Sequence[bool | None], of: str) -> ScoreRow:
+    answers = [one for one in said if one is not None]
+    return ScoreRow(
+        what=what,
+        unit="ratio",
+        asked=f">= {least:g}",
+        measured=(measured := sum(answers) / len(answers) if answers else None),
+        holds=measured is not None and measured >= least,
+        note=f"of {len(answers)} {of}",
+    )
+
+
+def _ratio(
+    what: str, least: float, part: Sequence[set[str]], whole: Sequence[set[str]]
+) -> ScoreRow:
+    """Over the workloads of all bundles."""
+    count = len(list(chain.from_iterable(part)))
+    of = len(list(chain.from_iterable(whole)))
+    return _part(what, least, [True] * count + [False] * (of - count), "workloads")
+
+
+def _rates(known: Sequence[Case]) -> list[ScoreRow]:
+    """How true the rates are that were told as sure."""
+    told = [one for case in known for one in case.told]
+    of = sum(len(case.measured) for case in known)
+    errors = [one.error for one in told]
+    within = sum(one.is_within for one in told) / len(told) if told else None
+    is_enough = len(told) >= FEWEST_RATES
+    note = f"of {len(told)} rates" + ("" if is_enough else f"; {FEWEST_RATES} are needed")
+
+    def row(what: str, asked: str, measured: float | None, *, low: float, high: float) -> ScoreRow:
+        holds = is_enough and measured is not None and low <= measured <= high
+        return ScoreRow(
+            what=what, unit="ratio", asked=asked, measured=measured, holds=holds, note=note
+        )
+
+    applied = [case for case in known if case.measured]
+    advised = sum(case.is_advice_measured for case in applied)
+    return [
+        _part(
+            "rates told as sure, of those measured under a policy",
+            0.6,
+            [True] * len(told) + [False] * (of - len(told)),
+            f"rates; {advised} of {len(applied)} bundles are advised that policy",
+        ),
+        row("their error, median", "<= 0.1", _percentile(errors, 50), low=0.0, high=0.1),
+        row(
+            "their error, 90th percentile", "<= 0.25", _percentile(errors, 90), low=0.0, high=0.25
+        ),
+        row("those within the ranges told", "0.85 to 0.95", within, low=0.85, high=0.95),
+    ]
 
 
 def _percentile(values: Sequence[float], percent: float) -> float | None:
     return float(np.percentile(values, percent)) if values else None
-
-
-def _at_least(what: str, least: float, measured: float | None) -> ScoreRow:
-    holds = measured is not None and measured >= least
-    return ScoreRow(what=what, unit="ratio", asked=f">= {least:g}", measured=measured, holds=holds)
-
-
-def _at_most(what: str, most: float, measured: float | None) -> ScoreRow:
-    holds = measured is not None and measured <= most
-    return ScoreRow(what=what, unit="ratio", asked=f"<= {most:g}", measured=measured, holds=holds)
-
-
-def _within(what: str, low: float, high: float, measured: float | None) -> ScoreRow:
-    holds = measured is not None and low <= measured <= high
-    asked = f"{low:g} to {high:g}"
-    return ScoreRow(what=what, unit="ratio", asked=asked, measured=measured, holds=holds)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from advisor.core.allocation import ReservationMode
 from advisor.core.casebook.bundle import (
     KNOWN_MS,
     LAST_GAUGE,
@@ -22,6 +23,7 @@ from advisor.core.casebook.bundle import (
 from advisor.core.casebook.pseudonyms import Pseudonyms, week_shift
 from advisor.core.casebook.sample_lines import KINDS
 from advisor.core.chunk import UNKNOWN, Integers
+from advisor.core.resource import ResourceKind, Tier, Unit
 from advisor.core.stored_hour import WINDOW_S
 from advisor.history.inventory import Inventory, inventory_of
 from advisor.history.measured import Measured, measure
@@ -96,9 +98,9 @@ def _resource(incident: Incident, inventory: Inventory, naming: _Naming) -> Capt
     resource = incident.resource
     return CapturedResource(
         name=naming.resource(resource.name),
-        kind=resource.kind,
-        unit=resource.unit,
-        mode=resource.mode,
+        kind=ResourceKind(resource.kind),
+        unit=Unit(resource.unit),
+        mode=ReservationMode(resource.mode),
         window_s=resource.window_s,
         threshold=resource.threshold if incident.threshold is None else incident.threshold,
         activity_floor=resource.activity_floor,
@@ -110,7 +112,7 @@ def _resource(incident: Incident, inventory: Inventory, naming: _Naming) -> Capt
             CapturedAllocation(
                 workload=naming.workload(row.workload.name),
                 kind=row.workload.kind,
-                tier=row.workload.tier,
+                tier=Tier(row.workload.tier),
                 host=naming.host(row.host_id),
                 adapter_kind=row.adapter_kind,
                 adapter=naming.adapter(row),

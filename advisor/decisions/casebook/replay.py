@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
+from django.db.models import TextChoices
 
 from accounts.models import Organisation, Scope, Token
 from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.kind import POLICY
-from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import to_plain
 from advisor.core.casebook.bundle import Bundle, BundleError
 from advisor.core.casebook.sample_lines import KINDS, lines_of
-from advisor.core.casebook.score import Found
-from advisor.core.resource import Unit
+from advisor.core.casebook.score import Found, FoundIncident
 from advisor.core.stored_hour import WINDOW_S
 from advisor.decisions import inventory
 from advisor.models import (
@@ -31,6 +30,7 @@ from advisor.models import (
     Incident,
     Resource,
     Workload,
+    WorkloadKind,
 )
 from advisor.pipeline.detect import detect
 from advisor.pipeline.look_outside import look_where_due
@@ -46,6 +46,8 @@ by them.
 """
 LINES_AT_ONCE = 5000
 _SLUG = "casebook-replay"
+
+Choice = TypeVar("Choice", bound=TextChoices)
 
 
 def replay(bundle: Bundle) -> Found:
@@ -63,14 +65,14 @@ def _replay(bundle: Bundle) -> Found:
     resource = _resource(bundle, organisation)
     detect(resource=resource, now=bundle.until)
     look_where_due(resource=resource, now=bundle.until)
-    incidents = list(Incident.objects.filter(resource=resource))
+    incidents = list(Incident.objects.filter(resource=resource).order_by("started_at"))
     if not incidents:
-        return Found(incidents=0)
+        return Found()
     longest = max(incidents, key=lambda one: (one.ended_at or bundle.until) - one.started_at)
     return Found(
-        incidents=len(incidents),
-        began_at=longest.started_at,
-        ended_at=longest.ended_at,
+        incidents=tuple(
+            FoundIncident(began_at=one.started_at, ended_at=one.ended_at) for one in incidents
+        ),
         aggressors=tuple(one["workload"] for one in longest.aggressors),
         victims=tuple(one["workload"] for one in longest.victims),
         answer=_answer(resource, longest, bundle.until),
@@ -133,8 +135,8 @@ def _resource(bundle: Bundle, organisation: Organisation) -> Resource:
         name=said.name,
         kind=said.kind,
         attachments=[(one.host, one.name) for one in said.devices],
-        unit=Unit(said.unit),
-        mode=ReservationMode(said.mode),
+        unit=said.unit,
+        mode=said.mode,
         capacity=said.capacity,
         line_rate=said.line_rate,
         threshold=said.threshold,
@@ -148,7 +150,7 @@ def _resource(bundle: Bundle, organisation: Organisation) -> Resource:
             resource=resource,
             workload_name=one.workload,
             host_name=one.host,
-            adapter_kind=AdapterKind(one.adapter_kind),
+            adapter_kind=_choice(AdapterKind, one.adapter_kind),
             adapter=one.adapter,
             vdisk=one.vdisk,
         )
@@ -156,5 +158,13 @@ def _resource(bundle: Bundle, organisation: Organisation) -> Resource:
         Allocation.objects.filter(pk=row.pk).update(
             reservation=one.reservation, limit=one.limit, shares=one.shares
         )
-        Workload.objects.filter(pk=row.workload_id).update(tier=one.tier, kind=one.kind)
+        Workload.objects.filter(pk=row.workload_id).update(
+            tier=one.tier, kind=_choice(WorkloadKind, one.kind)
+        )
     return resource
+
+
+def _choice(kind: type[Choice], value: str) -> Choice:
+    if value not in kind.values:
+        raise BundleError(f"{value!r} is none of {', '.join(kind.values)}")
+    return kind(value)

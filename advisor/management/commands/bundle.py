@@ -41,7 +41,7 @@ class Command(ProductCommand):
             type=Path,
             metavar="FILE",
             help="a secret of 16 bytes or more, so that the same names get the same pseudonyms in "
-            "another bundle; without it nobody can tell",
+            "another bundle; without it, names differ in each bundle",
         )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:

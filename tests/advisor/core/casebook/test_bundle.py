@@ -12,6 +12,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.core.allocation import ReservationMode
+from advisor.core.casebook import bundle
 from advisor.core.casebook.bundle import (
     KNOWN_MS,
     Bundle,
@@ -27,13 +29,14 @@ from advisor.core.casebook.bundle import (
 )
 from advisor.core.casebook.pseudonyms import Pseudonyms, week_shift
 from advisor.core.chunk import Integers
+from advisor.core.resource import ResourceKind, Unit
 
 SINCE = datetime(2001, 1, 1, tzinfo=UTC)
 RESOURCE = CapturedResource(
     name="resource-1",
-    kind="datastore",
-    unit="iops",
-    mode="floor",
+    kind=ResourceKind.DATASTORE,
+    unit=Unit.IOPS,
+    mode=ReservationMode.FLOOR,
     window_s=10.0,
     threshold=20.0,
     activity_floor=1.0,
@@ -61,19 +64,19 @@ def track_of(values: Integers, counter: int = 0) -> Track:
     )
 )
 def test_matrix_is_the_same_after_the_file(values: Integers) -> None:
-    bundle = bundle_of(track_of(values))
+    whole = bundle_of(track_of(values))
 
-    found = read_bundle(write_bundle(bundle))
+    found = read_bundle(write_bundle(whole))
 
-    assert found == bundle
+    assert found == whole
     assert (matrix_of(found.tracks[0], 0, len(values)) == values).all()
     assert (matrix_of(found.tracks[0], KNOWN_MS, len(values)) == -1).all()
 
 
 def test_same_bundle_is_the_same_file() -> None:
-    bundle = bundle_of(track_of(np.arange(720).reshape(360, 2)))
+    whole = bundle_of(track_of(np.arange(720).reshape(360, 2)))
 
-    assert write_bundle(bundle) == write_bundle(bundle)
+    assert write_bundle(whole) == write_bundle(whole)
 
 
 WHOLE = write_bundle(bundle_of(track_of(np.arange(720).reshape(360, 2))))
@@ -101,6 +104,44 @@ def test_file_of_something_else_is_refused_by_its_field() -> None:
 
     with pytest.raises(BundleError, match="while"):
         read_bundle(sealed(text))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        (b'"floor"', b'"ground"', "resource.mode"),
+        (b'"iops"', b'"furlongs"', "resource.unit"),
+        (b'"datastore"', b'"barn"', "resource.kind"),
+        (b'"window_s":10.0', b'"window_s":0.0', "resource.window_s is 0"),
+        (b'"threshold":20.0', b'"threshold":-1.0', "resource.threshold is -1"),
+        (b'"until":"2001-01-01T02', b'"until":"2001-01-01T00', "the end must be later"),
+        (b'"until":"2001-01-01', b'"until":"2001-02-02', "by at most 31 days"),
+    ],
+)
+def test_value_that_means_nothing_is_refused_by_its_field(
+    one: bytes, other: bytes, why: str
+) -> None:
+    text = zstandard.ZstdDecompressor().decompress(BODY)
+    assert one in text
+
+    with pytest.raises(BundleError, match=why):
+        read_bundle(sealed(text.replace(one, other)))
+
+
+def test_text_that_grows_beyond_all_bounds_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bundle, "_MOST_BYTES", 1 << 20)
+
+    with pytest.raises(BundleError, match="larger than 1 MiB when it is unpacked"):
+        read_bundle(sealed(b" " * ((1 << 20) + 1)))
+
+
+def test_matrix_that_no_machine_could_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "_MOST_CELLS", 1439)
+
+    with pytest.raises(BundleError, match="2 subjects of disk over 2:00:00"):
+        read_bundle(WHOLE)
 
 
 def sealed(text: bytes) -> bytes:

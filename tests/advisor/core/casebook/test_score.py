@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from advisor.core.casebook.bundle import MeasuredRate, Truth
-from advisor.core.casebook.score import Case, Found, ScoreRow, score
+from advisor.core.casebook.score import FEWEST_RATES, Case, Found, FoundIncident, ScoreRow, score
 
+BEGAN = datetime(2001, 1, 1, 1, tzinfo=UTC)
 CALM = Truth(is_congested=False, culprit=None, victims=())
+
+
+def granted(workload: str, rate: float) -> MeasuredRate:
+    return MeasuredRate(workload=workload, rate=rate, reservation=100.0, limit=None, shares=1000)
+
+
 FULL = Truth(
     is_congested=True,
     culprit="etl",
     victims=("db", "web"),
-    measured=(MeasuredRate(workload="db", rate=100.0), MeasuredRate(workload="etl", rate=50.0)),
+    measured=(granted("db", 100.0), granted("etl", 50.0)),
+    began_at=BEGAN,
 )
 
 
-def row(workload: str, rate: float, *, unsure: str = "") -> dict[str, Any]:
+def row(workload: str, rate: float, *, unsure: str = "", shares: int = 1000) -> dict[str, Any]:
     return {
         "workload": workload,
+        "reservation": 101.0,
+        "limit": None,
+        "shares": shares,
         "predicted_after": rate,
         "interval": {"low": 0.9 * rate, "high": 1.1 * rate, "level": 0.9},
         "unsure": unsure,
     }
 
 
-def found(*aggressors: str, victims: tuple[str, ...] = (), answer: Any = None) -> Found:
-    incidents = 1 if aggressors or victims else 0
-    return Found(incidents=incidents, aggressors=aggressors, victims=victims, answer=answer or {})
+ADVICE = (row("db", 105.0), row("etl", 400.0, unsure="0 of 4 calm windows"))
+INCIDENT = FoundIncident(began_at=BEGAN, ended_at=None)
+
+
+def found(
+    *aggressors: str, victims: tuple[str, ...] = (), rows: tuple[dict[str, Any], ...] = ()
+) -> Found:
+    return Found(
+        incidents=(INCIDENT,) if aggressors else (),
+        aggressors=aggressors,
+        victims=victims,
+        answer={"allocations": rows} if rows else {},
+    )
 
 
 def measured(*cases: tuple[Truth | None, Found]) -> list[ScoreRow]:
@@ -37,28 +60,60 @@ def measured(*cases: tuple[Truth | None, Found]) -> list[ScoreRow]:
 
 
 def test_all_that_is_right_holds() -> None:
-    answer = {"allocations": [row("db", 105.0), row("etl", 400.0, unsure="0 of 4 calm windows")]}
+    right = (FULL, found("etl", victims=("web", "db"), rows=ADVICE))
 
-    rows = measured((FULL, found("etl", victims=("web", "db"), answer=answer)), (CALM, found()))
+    rows = measured(*[right] * FEWEST_RATES, (CALM, found()))
 
-    assert [one.measured for one in rows[:3]] == [1.0, 1.0, 1.0]
     # What was not sure was not told.
-    assert rows[3].measured == pytest.approx(0.05)
-    assert rows[4].measured == pytest.approx(0.05)
-    assert [one.holds for one in rows] == [True] * 5 + [False]
+    assert [one.measured for one in rows] == pytest.approx([1, 0, 1, 1, 1, 0.5, 0.05, 0.05, 1])
+    assert [one.holds for one in rows] == [True] * 5 + [False, True, True, False]
 
 
 def test_what_is_wrong_does_not_hold() -> None:
-    rows = measured(
-        (FULL, found("db", victims=("web",), answer={"allocations": [row("db", 300.0)]})),
-        (CALM, found("etl")),
+    wrong = found("db", victims=("web", "etl"), rows=(row("db", 300.0), row("etl", 100.0)))
+
+    rows = measured(*[(FULL, wrong)] * FEWEST_RATES, (CALM, found("etl")))
+
+    assert [one.measured for one in rows] == pytest.approx([1, 1, 0, 0.5, 0.5, 1, 1.5, 2, 0])
+    assert [one.what for one in rows if one.holds] == [
+        "congestion found",
+        "rates told as sure, of those measured under a policy",
+    ]
+
+
+def test_rates_of_few_predictions_do_not_hold() -> None:
+    right = (FULL, found("etl", victims=("web", "db"), rows=ADVICE))
+
+    rows = measured(*[right] * (FEWEST_RATES - 1))
+
+    assert [one.holds for one in rows[-3:]] == [False] * 3
+    assert rows[-1].note == "of 19 rates; 20 are needed"
+
+
+def test_effect_of_another_policy_says_nothing_of_this_advice() -> None:
+    other = (row("db", 105.0), row("etl", 400.0, shares=2000))
+
+    rows = measured((FULL, found("etl", rows=other)), (FULL, found("etl", rows=ADVICE)))
+
+    by_what = {one.what: one for one in rows}
+    told = by_what["rates told as sure, of those measured under a policy"]
+    assert told.measured == 0.25
+    assert told.note == "of 4 rates; 1 of 2 bundles are advised that policy"
+
+
+def test_incident_before_anything_was_planted_is_a_false_alarm() -> None:
+    early = FoundIncident(
+        began_at=BEGAN - timedelta(minutes=9), ended_at=BEGAN - timedelta(minutes=1)
     )
 
-    assert [one.measured for one in rows] == pytest.approx([0.5, 0.0, 0.5, 2.0, 2.0, 0.0])
-    assert not any(one.holds for one in rows)
+    both = measured((FULL, replace(found("etl"), incidents=(early, INCIDENT))))
+    only = measured((FULL, replace(found("etl"), incidents=(early,))))
+
+    assert [one.measured for one in both[:2]] == [1.0, 1.0]
+    assert [one.measured for one in only[:2]] == [0.0, 1.0]
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
     rows = measured((None, found("etl")))
 
-    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 6
+    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 9

@@ -11,6 +11,7 @@ import pytest
 from accounts.models import Organisation
 from advisor.core.casebook.bundle import Bundle, read_bundle, write_bundle
 from advisor.core.casebook.pseudonyms import Pseudonyms, week_shift
+from advisor.core.casebook.score import FoundIncident
 from advisor.decisions.casebook.capture import capture
 from advisor.decisions.casebook.replay import replay
 from advisor.models import Allocation, Incident, Resource
@@ -95,9 +96,9 @@ def test_replay_finds_what_the_server_found(incident: Incident, bundle: Bundle) 
 
     found = replay(bundle)
 
-    assert found.incidents == 1
-    assert found.began_at == incident.started_at + shift
-    assert found.ended_at == incident.ended_at
+    assert found.incidents == (
+        FoundIncident(began_at=incident.started_at + shift, ended_at=incident.ended_at),
+    )
     assert found.aggressors == workloads(incident.aggressors)
     assert found.victims == workloads(incident.victims)
     assert found.victims

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,22 @@ from django.core.management.base import CommandError
 from accounts.management.product_command import PrintingCommand, add_json_option
 from accounts.table import table
 from advisor.core.canonical import to_plain
-from advisor.core.casebook.bundle import BundleError, read_bundle
+from advisor.core.casebook.bundle import Bundle, BundleError, read_bundle
 from advisor.core.casebook.score import Case, ScoreRow, score
 from advisor.decisions.casebook.replay import CASEBOOK, replay
 from advisor.errors import AdvisorError
+from appliance.embedded.errors import EmbeddedError
+from appliance.embedded.scratch_database import on_scratch_database
+from appliance.embedded.scratch_directory import scratch_directory
+from appliance.embedded.stop_signals import interrupt_on_stop_signals
+from config.paths import DataDir
 
 
 class Command(PrintingCommand):
     help = (
         "Replay bundles of incidents (sluice bundle) through detection, attribution and advice, "
-        "and print what was found beside what is known of them. Nothing of it is kept"
+        "and print what was found beside what is known of them. It happens in a database of its "
+        "own, which is gone at the end; a server of this machine notices nothing"
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,9 +42,15 @@ class Command(PrintingCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        cases = [_case(file) for path in options["bundles"] for file in _files(path)]
-        if not cases:
-            raise CommandError("there is no bundle in what you named; they end in .bundle")
+        files = [file for path in options["bundles"] for file in _files(path)]
+        # A file that cannot be read is named before anything is started.
+        bundles = [(file, _read(file)) for file in files]
+        interrupt_on_stop_signals()
+        try:
+            with scratch_directory() as folder, on_scratch_database(DataDir(folder)):
+                cases = [self._case(bundles, number) for number in range(len(bundles))]
+        except EmbeddedError as error:
+            raise CommandError(str(error)) from error
         rows = score(cases)
         if options["as_json"]:
             self.show_json([to_plain(row) for row in rows])
@@ -46,18 +59,30 @@ class Command(PrintingCommand):
         self.stdout.write(table(told, ["bundle", "incidents", "culprit", "victims", "advice"]))
         self.stdout.write(table([_shown(row) for row in rows], list(_shown(rows[0]))))
 
+    def _case(self, bundles: Sequence[tuple[Path, Bundle]], number: int) -> Case:
+        file, bundle = bundles[number]
+        self.stderr.write(f"{number + 1} of {len(bundles)}: {file.name}")
+        try:
+            return Case(name=file.name, truth=bundle.truth, found=replay(bundle))
+        except (BundleError, AdvisorError) as error:
+            raise CommandError(f"{file}: {error}") from error
+
 
 def _files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.bundle")) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.bundle"))
+    if not found:
+        raise CommandError(f"there is no file with the ending .bundle in {path}")
+    return found
 
 
-def _case(file: Path) -> Case:
+def _read(file: Path) -> Bundle:
     try:
-        bundle = read_bundle(file.read_bytes())
-        return Case(name=file.name, truth=bundle.truth, found=replay(bundle))
+        return read_bundle(file.read_bytes())
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}") from error
-    except (BundleError, AdvisorError) as error:
+    except BundleError as error:
         raise CommandError(f"{file}: {error}") from error
 
 
@@ -65,7 +90,7 @@ def _told(case: Case) -> dict[str, Any]:
     found = case.found
     return {
         "bundle": case.name,
-        "incidents": found.incidents,
+        "incidents": len(found.incidents),
         "culprit": _beside(next(iter(found.aggressors), "nobody"), case.is_culprit_named),
         "victims": ", ".join(found.victims) or "none",
         "advice": str(found.answer.get("summary", "none")),
@@ -83,4 +108,5 @@ def _shown(row: ScoreRow) -> dict[str, Any]:
         "asked": row.asked,
         "measured": measured,
         "holds": "yes" if row.holds else "no",
+        "note": row.note,
     }

@@ -1,4 +1,4 @@
-"""A directory that lives as long as one demo, and the logs in it."""
+"""A directory that lives as long as one command, and the logs in it."""
 
 import os
 import re
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PREFIX = "sluice-demo-"
+PREFIX = "sluice-scratch-"
 OUR_NAME = re.compile(rf"{PREFIX}(\d+)-\w+")
 TAIL_LINES = 12
 
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """Make an empty directory and remove it at the end, and those of killed demos now."""
+    """Make an empty directory and remove it at the end, and those of killed commands now."""
     _remove_leavings_of_the_dead(Path(tempfile.gettempdir()))
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     # As root the database runs as another user, who has to pass through to what is theirs.
