@@ -91,6 +91,7 @@ class ResourceSpec:
     """One contended resource as this host sees it.
 
     `device` is an interface name for an uplink, a block device or MAJ:MIN for a datastore.
+    `divides` says that it is to be divided by the shares even where these are all alike.
     """
 
     name: str
@@ -100,6 +101,7 @@ class ResourceSpec:
     unit: Unit
     mode: ReservationMode
     mechanism: str
+    divides: bool = False
 
     def __post_init__(self) -> None:
         field_checks.check_name("name", self.name)
@@ -340,7 +342,7 @@ def decode_document(data: bytes | str) -> PolicyDocument:
     plain = canonical_json.parse(data)
     known = document_v1.VERSION if document_v1.is_former(plain) else DOCUMENT_VERSION
     return canonical_json.decode_known(
-        PolicyDocument, document_v1.upgraded(plain, defaults), known=known
+        PolicyDocument, _with_divides(document_v1.upgraded(plain, defaults)), known=known
     )
 
 
@@ -352,7 +354,23 @@ def document_version(accept: str) -> int:
 
 
 def _plain(document: PolicyDocument) -> dict[str, Any]:
-    return document_v1.downgraded(canonical_json.to_plain(document))
+    plain = canonical_json.to_plain(document)
+    # It is written only where it is said, so that agents that do not know it read all others.
+    resources = [
+        {key: value for key, value in spec.items() if key != "divides" or value}
+        for spec in plain["resources"]
+    ]
+    return document_v1.downgraded({**plain, "resources": resources})
+
+
+def _with_divides(plain: Any) -> Any:
+    if not isinstance(plain, dict) or not isinstance(plain.get("resources"), list):
+        return plain
+    resources = [
+        {"divides": False, **spec} if isinstance(spec, dict) else spec
+        for spec in plain["resources"]
+    ]
+    return {**plain, "resources": resources}
 
 
 def encode_report(report: ComplianceReport) -> bytes:

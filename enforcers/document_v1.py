@@ -1,5 +1,7 @@
 """Documents of version 1, in which a limit said neither its scope nor what it counts.
 
+Nor did a resource say whether equal shares are meant.
+
 They are signed as they are written, so a document keeps its version wherever it is.
 """
 
@@ -9,6 +11,7 @@ from enforcers.errors import ContractError
 
 VERSION = 1
 _ADDED = ("limit_scope", "io_count", "joint_limit")
+_ADDED_TO_RESOURCES = ("divides",)
 
 
 def is_former(plain: Any) -> bool:
@@ -21,11 +24,15 @@ def downgraded(plain: dict[str, Any]) -> dict[str, Any]:
     """The plain form of a document, as its own version writes it."""
     if plain["schema_version"] != VERSION:
         return plain
-    allocations = [
-        {key: value for key, value in item.items() if key not in _ADDED}
-        for item in plain["allocations"]
-    ]
-    return {**plain, "allocations": allocations}
+    return {
+        **plain,
+        "resources": _without(plain["resources"], _ADDED_TO_RESOURCES),
+        "allocations": _without(plain["allocations"], _ADDED),
+    }
+
+
+def _without(items: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in item.items() if key not in keys} for item in items]
 
 
 def upgraded(plain: Any, defaults: dict[str, str | None]) -> Any:
@@ -35,9 +42,11 @@ def upgraded(plain: Any, defaults: dict[str, str | None]) -> Any:
     """
     if not is_former(plain) or not isinstance(plain.get("allocations"), list):
         return plain
-    for place, item in enumerate(plain["allocations"]):
-        for key in sorted(set(_ADDED) & set(item)) if isinstance(item, dict) else ():
-            raise ContractError(f"$.allocations[{place}].{key}", "unknown key")
+    for name, added in (("resources", _ADDED_TO_RESOURCES), ("allocations", _ADDED)):
+        items = plain.get(name)
+        for place, item in enumerate(items if isinstance(items, list) else ()):
+            for key in sorted(set(added) & set(item)) if isinstance(item, dict) else ():
+                raise ContractError(f"$.{name}[{place}].{key}", "unknown key")
     allocations = [
         {**defaults, **item} if isinstance(item, dict) else item for item in plain["allocations"]
     ]

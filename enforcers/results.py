@@ -79,14 +79,20 @@ class Settled:
 def asked_controls(item: Allocation, desired: Desired) -> frozenset[ControlKind]:
     """The controls without which the allocation would get something else.
 
-    Shares are asked for where they differ: without weights a kernel gives equal parts.
+    Shares are asked for where they differ, or where the policy divides by equal ones.
     """
     is_asked = {
         ControlKind.RESERVATION: item.reservation > 0,
         ControlKind.LIMIT: item.limit is not None,
-        ControlKind.SHARES: any(other.shares != item.shares for other in desired.allocations),
+        ControlKind.SHARES: _divides(desired)
+        or any(other.shares != item.shares for other in desired.allocations),
     }
     return frozenset(kind for kind, asked in is_asked.items() if asked)
+
+
+def _divides(desired: Desired) -> bool:
+    is_meant = desired.spec is not None and desired.spec.divides
+    return is_meant and len(desired.allocations) > 1
 
 
 def results(desired: Desired, attempt: Attempt, settled: Settled | None) -> list[Enforced]:

@@ -12,6 +12,7 @@ from django.db.models import Max
 
 from advisor.access import require_operator
 from advisor.advice.registry import kind_of
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
@@ -53,6 +54,7 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
         resource=recommendation.resource,
         allocations=_allocations(recommendation),
         capacity=_capacity(recommendation),
+        divides=_divides(recommendation),
         user=user,
         now=now,
         recommendation=recommendation,
@@ -109,6 +111,7 @@ def rollback(
         resource=resource,
         allocations=allocations,
         capacity=earlier.capacity if earlier else None,
+        divides=earlier.divides if earlier else False,
         user=user,
         now=now,
         rollback_of=newest,
@@ -136,6 +139,12 @@ def _capacity(recommendation: Recommendation) -> float | None:
     evidence = json.loads(recommendation.answer).get("evidence") or {}
     capacity: float | None = evidence.get("capacity")
     return json.loads(recommendation.inputs).get("capacity") if capacity is None else capacity
+
+
+def _divides(recommendation: Recommendation) -> bool:
+    """Whether equal shares are meant: advice divides; a draft does unless it is made of limits."""
+    rows = json.loads(recommendation.answer)["allocations"]
+    return recommendation.kind != DRAFT or all(row["limit"] is None for row in rows)
 
 
 def _allocation(
@@ -166,6 +175,7 @@ def _next_version(
     resource: Resource,
     allocations: list[dict[str, Any]],
     capacity: float | None,
+    divides: bool,
     user: AbstractBaseUser,
     now: datetime,
     recommendation: Recommendation | None = None,
@@ -180,6 +190,7 @@ def _next_version(
         version=(newest or 0) + 1,
         allocations=allocations,
         capacity=capacity,
+        divides=divides,
         recommendation=recommendation,
         rollback_of=rollback_of,
         created_at=now,

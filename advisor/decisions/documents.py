@@ -78,7 +78,10 @@ def current_document(
         issued_at=now,
         expires_at=now + timedelta(seconds=enforcer.lease_s),
         dry_run=enforcer.dry_run,
-        resources=tuple(decode(ResourceSpec, item) for item in published.content["resources"]),
+        resources=tuple(
+            decode(ResourceSpec, item, may_lack_defaults=True)
+            for item in published.content["resources"]
+        ),
         allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
     )
     return sign(document, enforcer.signing_key.encode())
@@ -235,6 +238,7 @@ def _write_resource(policy: Policy, device: str, mechanism: MechanismSupport) ->
         "unit": resource.unit,
         "mode": resource.mode,
         "mechanism": mechanism.mechanism,
+        **({"divides": True} if policy.divides else {}),
     }
 
 

@@ -56,6 +56,7 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
         f"Window: {span}, {evidence.sample_count} samples",
         f"Victims: {'; '.join(evidence.victims) or 'none'}",
         f"Aggressors: {'; '.join(evidence.aggressors) or 'none'}",
+        *([f"Cause: {evidence.cause}"] if evidence.cause else []),
         f"Capacity: {format_rate(evidence.capacity, unit)}, {evidence.capacity_source}",
     ]
     parts = [

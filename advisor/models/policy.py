@@ -35,6 +35,11 @@ class Policy(models.Model):
     capacity = models.FloatField(
         null=True, blank=True, help_text="What its recommendation divided, in the resource's unit"
     )
+    divides = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its shares are meant, even where they are all alike",
+    )
     recommendation = models.ForeignKey(
         Recommendation, null=True, blank=True, on_delete=models.RESTRICT, related_name="policies"
     )

@@ -97,7 +97,7 @@ def _enforce(
     (one,) = _runs
     asked = [Wish(group=group, **wish) for group, wish in zip(one.groups, wishes, strict=True)]
     with agent(report_s=REPORT_S) as service:
-        service.publish(*asked, capacity_iops=capacity_iops)
+        service.publish(*asked, capacity_iops=capacity_iops, divides=True)
         service.wait_until_enforced()
         time.sleep(settle_s)
         before = _counters(one)

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,28 @@ def test_golden_document_survives_decode_and_encode(text: str) -> None:
     document = contract.decode_document(text)
 
     assert json.loads(contract.encode_document(document)) == json.loads(text)
+
+
+def test_that_equal_shares_are_meant_is_written_only_where_it_is_so() -> None:
+    """An agent from before refuses keys that it does not know."""
+    document = contract.decode_document(DOCUMENT)
+    spec, *others = document.resources
+    meant = replace(document, resources=(replace(spec, divides=True), *others))
+
+    wire = json.loads(contract.encode_document(meant))
+
+    assert "divides" not in json.loads(contract.encode_document(document))["resources"][0]
+    assert wire["resources"][0]["divides"] is True
+    assert contract.decode_document(json.dumps(wire)) == meant
+    first = json.loads(contract.encode_document(replace(meant, schema_version=1)))
+    assert "divides" not in first["resources"][0]
+
+
+def test_resource_of_version_1_cannot_say_that_equal_shares_are_meant() -> None:
+    text = changed(DOCUMENT_V1, ("resources", 0, "divides"), value=True)
+
+    with pytest.raises(ContractError, match=r"\$\.resources\[0\]\.divides: unknown key"):
+        contract.decode_document(text)
 
 
 def test_limit_of_a_document_of_version_1_is_the_usual_one() -> None:

@@ -165,6 +165,26 @@ def test_shares_of_three_to_one_hold_where_nobody_set_up_anything(guest: Storage
     assert {outcome for outcome, _ in said["outcomes"].values()} <= IN_FORCE
 
 
+@on_first_kernel
+@pytest.mark.parametrize("divides", [True, False])
+def test_equal_shares_give_equal_parts_where_the_policy_means_them(
+    guest: StorageGuest, divides: bool
+) -> None:
+    said = guest.run(
+        f"{TRIALS}.shares",
+        capacity_iops=CAPACITY,
+        shares=[100, 100],
+        outstanding=[64, 16],
+        divides=divides,
+        seconds=6.0,
+    )
+
+    many, few = said["iops"]
+    # Otherwise who keeps four times as much in flight gets four times as much.
+    assert many / few == pytest.approx(1.0 if divides else 4.0, rel=0.1)
+    assert {outcome for outcome, _ in said["outcomes"].values()} <= IN_FORCE
+
+
 @pytest.mark.parametrize(
     ("stated_iops", "outcome"), [(CAPACITY, "in force"), (1.3 * CAPACITY, "ineffective")]
 )

@@ -13,8 +13,10 @@ import numpy as np
 from advisor.advice.policy.decide.host_traffic import HostTraffic
 from advisor.advice.policy.decide.policy_inputs import (
     NO_PAST,
+    Accused,
     AdviceAllocation,
     AdviceInputs,
+    Cause,
     summarize_columns,
 )
 from advisor.core.allocation import ReservationMode
@@ -40,6 +42,7 @@ from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
 from advisor.history.stored.read import Span
 from advisor.models import Allocation, Incident, Policy, Resource, State
+from advisor.pipeline.attribute import study_incident
 from ingest.core.figures import PRESSURE, FigureKind
 from ingest.core.grid import Flags, Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
@@ -73,6 +76,7 @@ def policy_inputs(
 ) -> AdviceInputs:
     """The inputs as they are known now; the past ends with `until`, the last judged window.
 
+    With the past comes the cause, because only what is decided by the past needs it.
     `known` is the inventory of the resource, otherwise what this process remembers of it.
     """
     known = known or kept_inventory([resource])
@@ -95,7 +99,24 @@ def policy_inputs(
         past=past,
         host_traffic=_host_traffic(resource, day.during),
         latency=_latency(day),
+        cause=_cause(incident, now=now) if with_past else None,
     )
+
+
+def _cause(incident: Incident, *, now: datetime) -> Cause | None:
+    """Who causes the incident, as its page says; None where too little is known to tell."""
+    found = study_incident(incident=incident, now=now).attribution
+    if found is None:
+        return None
+    active = [one for one in found.suspects if one.part_ratio > 0]
+    if len(active) > 1 and all(one.dependence is None for one in active):
+        return None
+    accused = tuple(
+        Accused(workload=one.workload, part_ratio=one.part_ratio)
+        for one in found.suspects
+        if one.is_aggressor
+    )
+    return Cause(aggressors=accused, reason=found.reason)
 
 
 def _latency(day: _Day) -> SeenLatency | None:

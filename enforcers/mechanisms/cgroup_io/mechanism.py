@@ -221,7 +221,7 @@ class CgroupIo:
                 notes[item.id] = problem
         items = tuple(kept.values())
         is_asked = (
-            _asks_for_weights(allocations)
+            _asks_for_weights(spec, allocations)
             or (self._followed is not None and self._followed.is_divided(spec, observed.device))
             or observed.standing.is_resumed
         )
@@ -244,10 +244,14 @@ class CgroupIo:
         )
 
 
-def _asks_for_weights(allocations: Sequence[Allocation]) -> bool:
-    """Equal shares without reservations are what a device gives anyway."""
+def _asks_for_weights(spec: ResourceSpec, allocations: Sequence[Allocation]) -> bool:
+    """Shares that are alike ask for nothing, unless the policy means them.
+
+    A policy of limits alone has such shares, and needs no iocost.
+    """
     return (
-        any(item.reservation > 0 for item in allocations)
+        (spec.divides and len(allocations) > 1)
+        or any(item.reservation > 0 for item in allocations)
         or len({item.shares for item in allocations}) > 1
     )
 

@@ -13,7 +13,7 @@ from django.core.management import call_command
 
 from advisor.core.allocation import ReservationMode
 from advisor.decisions import inventory
-from advisor.decisions.decide import approve
+from advisor.decisions.decide import approve, rollback
 from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
 from advisor.errors import InventoryError
@@ -84,6 +84,40 @@ def test_document_carries_what_was_approved(cluster: Cluster) -> None:
     # Of 94 Mbit/s a tenth, for what is on the host beside workloads; all three have 1000 shares.
     assert (host.reservation, host.limit, host.shares) == (pytest.approx(9.4 * MBIT), None, 1000)
     assert (host.selector.kind, host.selector.value) == (HOST_TRAFFIC, "up0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "is_meant"),
+    [
+        ("shares", None, True),
+        ("limit", 40 * MBIT, True),
+        ("what_if", None, True),
+        ("what_if", 40 * MBIT, False),
+    ],
+    ids=["advice", "advice on a limit", "draft", "draft of limits"],
+)
+def test_equal_shares_are_meant_unless_a_person_composed_limits(
+    cluster: Cluster, kind: str, limit: float | None, is_meant: bool
+) -> None:
+    recommendation = propose(cluster, reservation=0.0)
+    answer = json.loads(recommendation.answer)
+    answer["allocations"][2]["limit"] = limit
+    recommendation.kind, recommendation.answer = kind, json.dumps(answer)
+    recommendation.save()
+
+    approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+
+    assert current_document(host=cluster.enrolment.host, now=NOW).resources[0].divides is is_meant
+
+
+def test_version_that_is_repeated_means_what_it_meant(cluster: Cluster) -> None:
+    for reservation in (0.0, 10 * MBIT):
+        recommendation = propose(cluster, reservation=reservation)
+        approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+
+    rollback(resource=cluster.uplink, user=cluster.people.owner, now=NOW)
+
+    assert current_document(host=cluster.enrolment.host, now=NOW).resources[0].divides
 
 
 def test_host_has_shares_as_the_workload_in_the_middle(cluster: Cluster) -> None:

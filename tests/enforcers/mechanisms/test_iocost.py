@@ -130,6 +130,26 @@ def test_device_is_left_alone_where_no_weight_is_needed(tmp_path: Path, equal: A
     assert device_texts(cgroups) == before
 
 
+def test_equal_shares_that_the_policy_means_switch_iocost_on(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    meant = datastore(divides=True)
+
+    start(tmp_path, cgroups).apply(
+        IO, desired(meant, group(VM1, shares=700), group(VM2, shares=700))
+    )
+
+    assert device_texts(cgroups)[1].startswith("8:0 enable=1")
+
+
+def test_equal_shares_of_one_workload_alone_ask_for_nothing(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    before = device_texts(cgroups)
+
+    start(tmp_path, cgroups).apply(IO, desired(datastore(divides=True), group(VM1, shares=700)))
+
+    assert device_texts(cgroups) == before
+
+
 def as_installed(cgroups: FakeCgroups) -> None:
     """Nobody has told iocost anything."""
 

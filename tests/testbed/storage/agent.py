@@ -71,7 +71,13 @@ class Service:
         self.reports: list[ComplianceReport] = []
         self._revision = 0
 
-    def publish(self, *wishes: Wish, capacity_iops: float, lease: timedelta = LEASE) -> None:
+    def publish(
+        self,
+        *wishes: Wish,
+        capacity_iops: float,
+        divides: bool = False,
+        lease: timedelta = LEASE,
+    ) -> None:
         """A document of a new revision."""
         self._revision += 1
         now = datetime.now(UTC)
@@ -81,7 +87,7 @@ class Service:
             issued_at=now,
             expires_at=now + lease,
             dry_run=False,
-            resources=(_resource(capacity_iops),),
+            resources=(_resource(capacity_iops, divides=divides),),
             allocations=tuple(_allocation(wish) for wish in wishes),
         )
         self.document = encode_document(sign(document, self._key))
@@ -135,7 +141,7 @@ def agent(
             process.wait()
 
 
-def _resource(capacity_iops: float) -> ResourceSpec:
+def _resource(capacity_iops: float, *, divides: bool) -> ResourceSpec:
     return ResourceSpec(
         name="disk",
         kind=ResourceKind.DATASTORE,
@@ -144,6 +150,7 @@ def _resource(capacity_iops: float) -> ResourceSpec:
         unit=Unit.IOPS,
         mode=ReservationMode.FLOOR,
         mechanism="cgroup_io",
+        divides=divides,
     )
 
 

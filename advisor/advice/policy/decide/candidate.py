@@ -47,6 +47,14 @@ class Setting:
     aggressors: frozenset[str]
 
     @property
+    def accused(self) -> frozenset[str]:
+        """The aggressors by whom the incident came about, as far as that was studied."""
+        cause = self.inputs.cause
+        if cause is None:
+            return self.aggressors
+        return frozenset(one.workload for one in cause.aggressors)
+
+    @property
     def demands(self) -> tuple[float | None, ...]:
         """What each allocation is expected to want; None is more than it got."""
         return tuple(rate_wanted(one) for one in self.wants)
@@ -299,7 +307,7 @@ def _held(grant: Grant, limit: float | None) -> Grant:
 
 
 def with_limits(setting: Setting, policy: Policy) -> tuple[Policy, tuple[AdviceAllocation, ...]]:
-    """The policy with limits on aggressors without a reservation, and who they are.
+    """The policy with limits on those accused without a reservation, and who they are.
 
     The limit lets a workload have its usual maximum: max(p99, 1.15·p95)·(1 + 1/days), and never
     less than its entitlement. If that would not have limited it in the incident there is none.
@@ -327,7 +335,7 @@ def with_limits(setting: Setting, policy: Policy) -> tuple[Policy, tuple[AdviceA
 def _usual_maximum(setting: Setting, allocation: AdviceAllocation) -> float | None:
     usual = allocation.usual
     if (
-        allocation.workload not in setting.aggressors
+        allocation.workload not in setting.accused
         or allocation.congested is None
         or usual is None
         or usual.sample_count < setting.inputs.samples_needed
@@ -338,11 +346,11 @@ def _usual_maximum(setting: Setting, allocation: AdviceAllocation) -> float | No
 
 
 def capped_at_entitlement(setting: Setting, policy: Policy) -> Policy:
-    """The policy with every aggressor limited to its entitlement, which wastes what is idle."""
+    """The policy with all accused limited to their entitlements, which wastes what is idle."""
     due = setting.rates(policy, demands=[None] * len(policy))
     return tuple(
         replace(grant, limit=entitlement, reservation=min(grant.reservation, entitlement))
-        if allocation.workload in setting.aggressors
+        if allocation.workload in setting.accused
         else grant
         for allocation, grant, entitlement in zip(
             setting.inputs.allocations, policy, due, strict=True

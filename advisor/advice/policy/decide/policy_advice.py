@@ -6,7 +6,7 @@ is the last resort: only once shares and reservations are in force, an aggressor
 reservation still harms others, and the past week justifies it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -59,7 +59,7 @@ from advisor.core.forecast.counterfactual import counterfactual
 from advisor.core.quantity import format_rate
 from advisor.resource_kinds.registry import traits_of
 
-MODEL_VERSION = "policy-7"
+MODEL_VERSION = "policy-8"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -309,10 +309,27 @@ def _evidence(setting: Setting) -> Evidence:
             + (f" of {format_rate(due, unit)} due" if due > one.rate else "")
             for one, due in ((one, dues[one.workload]) for one in incident.victims)
         ),
-        aggressors=tuple(
-            f"{one.workload} took {one.part_ratio:.0%}, {format_rate(one.rate, unit)}"
-            + (f" where {format_rate(due, unit)} were due" if due < one.rate else "")
-            for one, due in ((one, dues[one.workload]) for one in incident.aggressors)
-        ),
+        aggressors=tuple(_took(setting, dues)),
         formula=formula(setting),
+        cause="" if inputs.cause is None else inputs.cause.reason,
     )
+
+
+def _took(setting: Setting, dues: Mapping[str, float]) -> Iterator[str]:
+    """What each aggressor took, in words; `dues` are what was due to workloads."""
+    inputs, unit = setting.inputs, setting.inputs.unit
+    assert inputs.incident is not None
+    rates = {one.workload: one.rate for one in inputs.incident.aggressors}
+    for one in inputs.incident.aggressors if inputs.cause is None else inputs.cause.aggressors:
+        rate = rates.get(one.workload, _congested_rate(inputs, one.workload))
+        due = dues.get(one.workload, rate)
+        yield (
+            f"{one.workload} took {one.part_ratio:.0%}, {format_rate(rate, unit)}"
+            + (f" where {format_rate(due, unit)} were due" if due < rate else "")
+        )
+
+
+def _congested_rate(inputs: AdviceInputs, workload: str) -> float:
+    """The mean rate of a workload in the incident, over all its allocations."""
+    own = (one.congested for one in inputs.allocations if one.workload == workload)
+    return sum(one.mean for one in own if one is not None)

@@ -23,7 +23,7 @@ class RecommendationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the recommendation rests on."""
+    """What the recommendation rests on; `cause` says why it is these aggressors, or nobody."""
 
     began_at: datetime
     ended_at: datetime
@@ -35,6 +35,7 @@ class Evidence:
     victims: tuple[str, ...]
     aggressors: tuple[str, ...]
     formula: str
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

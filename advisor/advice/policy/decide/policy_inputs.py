@@ -122,6 +122,25 @@ class AdviceAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Accused:
+    """A workload whose load the harm of the others follows, and its share of the device time."""
+
+    workload: str
+    part_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Who causes the incident, as its page tells it; `aggressors` is empty where nobody is found.
+
+    Who takes more than is due to it need not be the cause: the others may lack nothing by it.
+    """
+
+    aggressors: tuple[Accused, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceInputs:
     """A contended resource, its allocations, and the incident that calls for advice.
 
@@ -130,7 +149,8 @@ class AdviceInputs:
     that hosts enforce; empty means that everybody takes what they get. `past` is the last week
     with one demand per allocation, in the order of the allocations. `host_traffic` takes part on
     an uplink; None on a datastore, and in advice of former versions. `latency` is that of all
-    I/Os; None on an uplink, where it was not measured, and in advice of former versions.
+    I/Os; None on an uplink, where it was not measured, and in advice of former versions. `cause`
+    None means that it was not studied: then whoever took more than was due to it is an aggressor.
     """
 
     resource: str
@@ -148,6 +168,7 @@ class AdviceInputs:
     past: Past = NO_PAST
     host_traffic: HostTraffic | None = None
     latency: SeenLatency | None = None
+    cause: Cause | None = None
 
     def __post_init__(self) -> None:
         traits_of(self.kind)

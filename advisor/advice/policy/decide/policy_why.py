@@ -39,7 +39,7 @@ def summarize(
             limits = listed(
                 f"{row.workload} to {format_rate(row.limit, unit)}"
                 for row in rows
-                if row.limit is not None and row.workload in setting.aggressors
+                if row.limit is not None and row.workload in setting.accused
             )
             change, who = f"Limit {limits} on {place}", lead.workload
         case _:
@@ -177,7 +177,7 @@ def alternatives(
     found = [Alternative(name="do nothing", reason=_unchanged(setting))]
     if kind is RecommendationKind.RESERVATION:
         found.append(Alternative(name="shares only", reason=_effect(setting, shares, "would get")))
-    if kind is not RecommendationKind.LIMIT and setting.aggressors:
+    if kind is not RecommendationKind.LIMIT and setting.accused:
         capped = capped_at_entitlement(setting, policy)
         alone = [
             0.0 if allocation.workload in setting.victims else demand
@@ -186,7 +186,7 @@ def alternatives(
         left = sum(setting.rates(policy, demands=alone)) - sum(
             setting.rates(capped, demands=alone)
         )
-        names = listed(sorted(setting.aggressors))
+        names = listed(sorted(setting.accused))
         found.append(
             Alternative(
                 name=f"limit {names}",

@@ -1,0 +1,116 @@
+"""The cause of an incident: advice accuses whom the incident's page accuses, and nobody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from advisor.advice.policy.decide.policy_advice import advise
+from advisor.advice.policy.decide.policy_answer import Advice, Recommendation, RecommendationKind
+from advisor.advice.policy.decide.policy_inputs import Accused, AdviceInputs, Cause
+from advisor.advice.policy.gather import policy_inputs
+from advisor.core.explanation.answer import AdviceOutcome
+from advisor.models import Incident
+from advisor.pipeline.attribute import study_incident
+from advisor.pipeline.detect import detect
+from tests.advisor.advice.policy.contended_resources import crowded
+from tests.advisor.core.forecast.weeks import week
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, make_cluster
+
+NOBODY = Cause(aggressors=(), reason="no cause identified: the first suspect is steady")
+
+
+def accusing(*names: str) -> Cause:
+    aggressors = tuple(Accused(workload=name, part_ratio=0.7) for name in names)
+    return Cause(aggressors=aggressors, reason=f"{' and '.join(names)} took 70%")
+
+
+def told(inputs: AdviceInputs, cause: Cause | None) -> Advice:
+    return advise(replace(inputs, cause=cause))
+
+
+def shares(inputs: AdviceInputs, cause: Cause | None) -> Recommendation:
+    found = told(replace(inputs, in_force=()), cause)
+    assert isinstance(found, Recommendation)
+    return found
+
+
+def test_nobody_is_limited_whose_load_the_harm_does_not_follow() -> None:
+    inputs = crowded(week())
+
+    unknown, batch, nobody = (told(inputs, one) for one in (None, accusing("batch"), NOBODY))
+
+    assert isinstance(unknown, Recommendation)
+    assert isinstance(batch, Recommendation)
+    assert unknown.kind is batch.kind is RecommendationKind.LIMIT
+    assert unknown.allocations == batch.allocations
+    assert nobody.outcome is AdviceOutcome.NO_CHANGE
+
+
+def test_reasons_name_the_cause_and_nobody_else() -> None:
+    inputs = crowded(week())
+
+    unknown, app, nobody = (shares(inputs, one) for one in (None, accusing("app"), NOBODY))
+
+    assert [one.partition(" took")[0] for one in unknown.evidence.aggressors] == ["batch"]
+    assert [one.partition(" took")[0] for one in app.evidence.aggressors] == ["app"]
+    assert app.evidence.aggressors[0].startswith("app took 70%, 1")
+    assert "limit app" in [one.name for one in app.alternatives]
+    assert app.evidence.cause == "app took 70%"
+    assert nobody.evidence.aggressors == ()
+    assert nobody.evidence.cause == NOBODY.reason
+    assert not [one for one in nobody.alternatives if one.name.startswith("limit")]
+
+
+def test_shares_are_the_same_whoever_is_accused() -> None:
+    inputs = crowded(week())
+
+    found = [shares(inputs, one).allocations for one in (None, accusing("app"), NOBODY)]
+
+    assert found[0] == found[1] == found[2]
+
+
+def looked_at(incident: Incident, *, with_past: bool) -> AdviceInputs:
+    return policy_inputs(
+        incident.resource, incident, policy=None, until=NOW, now=NOW, with_past=with_past
+    )
+
+
+@pytest.mark.django_db
+def test_advice_has_the_cause_that_the_page_of_the_incident_tells() -> None:
+    cluster = make_cluster()
+    calm = {"p1": 30 * MBIT, "p2": MBIT, "p3": MBIT}
+    full = {"p1": 10 * MBIT, "p2": MBIT, "p3": 83 * MBIT}
+    phases = [
+        Phase(intervals=120, sent={"up0": 32 * MBIT}, received=calm),
+        Phase(intervals=60, sent={"up0": 94 * MBIT}, received=full),
+    ]
+    lines = net_lines("h1", phases, start=NOW - timedelta(minutes=30))
+    send(cluster.organisation, lines, now=NOW)
+    detect(resource=cluster.uplink, now=NOW)
+    incident = Incident.objects.get()
+
+    quick, whole = (looked_at(incident, with_past=one) for one in (False, True))
+
+    told = study_incident(incident=incident, now=NOW).attribution
+    assert told is not None
+    assert told.aggressors == ("web-3",)
+    assert quick.cause is None
+    assert whole.cause is not None
+    assert [one.workload for one in whole.cause.aggressors] == list(told.aggressors)
+    assert whole.cause.reason == told.reason
+
+
+@pytest.mark.django_db
+def test_cause_is_not_known_from_windows_that_never_change() -> None:
+    cluster = make_cluster()
+    full = {"p1": 10 * MBIT, "p2": MBIT, "p3": 83 * MBIT}
+    phases = [Phase(intervals=60, sent={"up0": 94 * MBIT}, received=full)]
+    lines = net_lines("h1", phases, start=NOW - timedelta(minutes=10))
+    send(cluster.organisation, lines, now=NOW)
+    detect(resource=cluster.uplink, now=NOW)
+
+    assert looked_at(Incident.objects.get(), with_past=True).cause is None
