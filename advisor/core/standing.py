@@ -66,7 +66,8 @@ class StandingColumns:
     The last column is use without an allocation. `active` is where an allocation took part;
     `rate_per_cost` turns device time into the resource's unit at the allocation's I/O size.
     `plain_entitlement` ignores usual rates: every workload on a slow resource is slowed, whatever
-    its rate. `reservation` and `usual_rate` are (allocations + 1).
+    its rate. `queued` is where a queue of its own was measured. `reservation` and `usual_rate` are
+    (allocations + 1).
     """
 
     workloads: tuple[str, ...]
@@ -75,6 +76,7 @@ class StandingColumns:
     entitlement: Floats
     plain_entitlement: Floats
     rate_per_cost: Floats
+    queued: Booleans
     reservation: Floats
     usual_rate: Floats
 
@@ -92,7 +94,9 @@ def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]
     per_unit = _per_unit(tables, flat)
     cost = rate * per_unit
     entitlements = _entitlements(tables, flat, active=active, rate=rate, per_unit=per_unit)
-    columns = [_by_table(tables, column) for column in (active, cost, *entitlements, 1 / per_unit)]
+    queued = active & (flat.backlogged == 1) & ~flat.throttled
+    found = (active, cost, *entitlements, 1 / per_unit, queued)
+    columns = [_by_table(tables, column) for column in found]
     return [
         StandingColumns(
             workloads=(*table.workloads, UNALLOCATED),
@@ -101,6 +105,7 @@ def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]
             entitlement=own[2],
             plain_entitlement=own[3],
             rate_per_cost=own[4],
+            queued=own[5],
             reservation=np.append(table.reservation, 0.0),
             usual_rate=np.append(table.usual_rate, np.nan),
         )

@@ -2,13 +2,15 @@
 
 It is the mean rate over steps of five minutes in which the resource was clear, without those next
 to an incident, because a reading may reach into the next step. It is the mean, because below a
-high percentile a workload would be a victim most of the time.
+high percentile a workload would be a victim most of the time. Of what is new, and has been calm
+for less than half an hour, it is the mean over half minutes of the last hour: without a usual rate
+whoever takes little is held for a victim.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,9 +24,22 @@ from advisor.history.whole_windows import last_window_end
 from advisor.models import Allocation, Incident, Resource, State
 from ingest.core.grid import Flags, Floats, Grid, grid_of, microseconds
 
-USUAL_SPAN = timedelta(hours=24)
-STEP_S = 300.0
-ENOUGH_CALM = timedelta(minutes=30)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Steps of `step_s` over `span`, in words, of which so much calm is enough."""
+
+    span: timedelta
+    words: str
+    step_s: float
+    enough: timedelta
+
+
+LOOKS = (
+    Look(span=timedelta(hours=24), words="day", step_s=300.0, enough=timedelta(minutes=30)),
+    Look(span=timedelta(hours=1), words="hour", step_s=30.0, enough=timedelta(minutes=3)),
+)
+"""The second is at what the first knows too little of."""
 MOST_ALLOCATIONS = 4_000
 """So many are read at once, or those of one resource."""
 
@@ -65,15 +80,32 @@ def usual_by_workload(asked: Sequence[UsualAsked]) -> dict[int, dict[str, float]
 
 def usual_rates(asked: Sequence[UsualAsked]) -> dict[int, UsualRate]:
     """Usual rates by allocation; what is asked for the same steps is read together."""
+    found: dict[int, UsualRate] = {}
+    for look in LOOKS:
+        missing = [one for one in asked if _is_unknown(one, found)]
+        for allocation, usual in _looked(missing, look).items():
+            if allocation not in found or usual.rate is not None:
+                found[allocation] = usual
+    return found
+
+
+def _is_unknown(one: UsualAsked, found: Mapping[int, UsualRate]) -> bool:
+    return any(
+        (usual := found.get(allocation.pk)) is None or usual.rate is None
+        for allocation in one.allocations
+    )
+
+
+def _looked(asked: Sequence[UsualAsked], look: Look) -> dict[int, UsualRate]:
     together: dict[Grid, list[UsualAsked]] = defaultdict(list)
     for one in asked:
-        step_s = max(STEP_S, one.resource.window_s)
+        step_s = max(look.step_s, one.resource.window_s)
         end = last_window_end(one.before, step_s) - timedelta(seconds=step_s)
-        together[grid_of(end - USUAL_SPAN, end, step_s)].append(one)
+        together[grid_of(end - look.span, end, step_s)].append(one)
     found: dict[int, UsualRate] = {}
     for grid, several in together.items():
         for part in _parts(several):
-            found |= _read(part, grid)
+            found |= _read(part, grid, look)
     return found
 
 
@@ -89,7 +121,7 @@ def _parts(asked: Sequence[UsualAsked]) -> Iterator[list[UsualAsked]]:
         yield part
 
 
-def _read(asked: Sequence[UsualAsked], grid: Grid) -> dict[int, UsualRate]:
+def _read(asked: Sequence[UsualAsked], grid: Grid, look: Look) -> dict[int, UsualRate]:
     """Those of a grid of at most 288 steps."""
     resources = [one.resource for one in asked]
     rows = [allocation for one in asked for allocation in one.allocations]
@@ -101,17 +133,17 @@ def _read(asked: Sequence[UsualAsked], grid: Grid) -> dict[int, UsualRate]:
         calm = _calm_steps(grid, levels[one.resource.pk], incidents[one.resource.pk])
         for allocation in one.allocations:
             own = rates[:, len(found)]
-            found[allocation.pk] = _usual(own[calm & ~np.isnan(own)], grid.window_s)
+            found[allocation.pk] = _usual(own[calm & ~np.isnan(own)], grid.window_s, look)
     return found
 
 
-def _usual(rates: Floats, step_s: float) -> UsualRate:
+def _usual(rates: Floats, step_s: float, look: Look) -> UsualRate:
     """From the rates of the calm steps in which it was measured, (steps)."""
     have = timedelta(seconds=step_s * len(rates))
-    if have < ENOUGH_CALM:
+    if have < look.enough:
         words = f"{duration_text(have)} of calm" if len(rates) else "no calm"
-        need = duration_text(ENOUGH_CALM)
-        return UsualRate(rate=None, gap=f"{words} in the day before, {need} are needed")
+        need = duration_text(look.enough)
+        return UsualRate(rate=None, gap=f"{words} in the {look.words} before, {need} are needed")
     return UsualRate(rate=float(rates.mean()))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from advisor.core.standing import UNALLOCATED, StandingColumns
-from advisor.core.waterfill import Floats, Indexes
+from advisor.core.waterfill import Booleans, Floats, Indexes
 
 TOLERANCE = 0.05
 """Within this fraction of its entitlement a workload is neither victim nor aggressor."""
@@ -50,6 +50,7 @@ SUMS = (
     "entitled_rate",
     "plain_entitlement",
     "plain_entitled_rate",
+    "queued",
 )
 
 
@@ -57,8 +58,9 @@ SUMS = (
 class Parties:
     """Sums over the windows of an incident, in device time or the unit.
 
-    `sums` is (`SUMS`, workloads): the windows in which a workload took part, and what it got and
-    was entitled to in them, by usual rates and (plain) without. `reservation` (workloads) is that
+    `sums` is (`SUMS`, workloads): the windows in which a workload took part, what it got and
+    was entitled to in them, by usual rates and (plain) without, and the windows in which its queue
+    was seen. `reservation` (workloads) is that
     of its allocations in the last of them, `usual_rate` what it took before the incident, NaN if
     unknown. Windows are added one by one, so sums do not depend on how many come at once.
     """
@@ -116,6 +118,7 @@ def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
     parts = [active.astype(np.float64)]
     for amount in (found.cost[rows], found.entitlement[rows], found.plain_entitlement[rows]):
         parts += [amount, amount * per_cost]
+    parts.append(found.queued[rows].astype(np.float64))
     sums = np.where(active[:, np.newaxis], np.stack(parts, axis=1), 0.0)
     reservation = np.where(active, found.reservation, 0.0)
     names = tuple(dict.fromkeys(found.workloads))
@@ -123,7 +126,9 @@ def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
     if len(names) < len(found.workloads):
         owner = [names.index(name) for name in found.workloads]
         sums, reservation = _added(sums, owner), _added(reservation, owner)
-        sums[:, 0] = np.minimum(sums[:, 0], 1.0)
+        for name in ("windows", "queued"):
+            place = SUMS.index(name)
+            sums[:, place] = np.minimum(sums[:, place], 1.0)
         usual_rate = np.full(len(names), np.nan)
         usual_rate[owner] = found.usual_rate
     return _Windows(workloads=names, sums=sums, reservation=reservation, usual_rate=usual_rate)
@@ -178,7 +183,8 @@ def victims_and_aggressors(
     )
     excess = cost - entitlement
     named = np.array([name != UNALLOCATED for name in names], dtype=np.bool_)
-    short = np.flatnonzero((cost < entitlement * (1 - TOLERANCE)) & named)
+    is_short = (cost < entitlement * (1 - TOLERANCE)) & named
+    short = np.flatnonzero(is_short if prefix else is_short & ~_has_its_usual(parties))
     if not len(short):
         # The resource is simply too small.
         return (), ()
@@ -213,6 +219,20 @@ def victims_and_aggressors(
     victims.sort(key=lambda one: (-one.shortfall_ratio, one.workload))
     aggressors.sort(key=lambda one: (-one.part_ratio, one.workload))
     return tuple(victims), tuple(aggressors)
+
+
+def _has_its_usual(parties: Parties) -> Booleans:
+    """Who got what they take while all is calm, so that nothing says that they want more.
+
+    More is known to be wanted where a queue was measured. Who grew beyond the usual rate and is
+    still below its reservation is taken to want that.
+    """
+    rate = parties.of("rate") / np.maximum(parties.of("windows"), 1.0)
+    has_grown = rate > parties.usual_rate * (1 + TOLERANCE)
+    lacks_promised = has_grown & (rate < parties.reservation * (1 - TOLERANCE))
+    is_usual = rate >= parties.usual_rate * (1 - TOLERANCE)
+    found: Booleans = is_usual & (parties.of("queued") == 0) & ~lacks_promised
+    return found
 
 
 def _means(

@@ -61,14 +61,23 @@ def test_the_usual_rate_is_the_mean_of_the_calm_hour_before(cluster: Cluster) ->
     assert rates == pytest.approx([15 * MBIT, 30 * MBIT, 5 * MBIT], rel=0.01)
 
 
+def test_usual_rate_of_what_is_new_is_the_mean_of_its_last_calm_minutes(cluster: Cluster) -> None:
+    crowd(cluster, calm_minutes=6)
+
+    found = rates_before(cluster.uplink, cluster.allocations)
+
+    rates = [found[allocation.pk].rate for allocation in cluster.allocations]
+    assert rates == pytest.approx([15 * MBIT, 30 * MBIT, 5 * MBIT], rel=0.01)
+
+
 def test_too_short_a_history_is_no_usual_rate_but_a_reason(cluster: Cluster) -> None:
-    crowd(cluster, calm_minutes=20)
+    crowd(cluster, calm_minutes=3)
 
     found = rates_before(cluster.uplink, cluster.allocations)
 
     one = found[cluster.allocations[0].pk]
     assert one.rate is None
-    assert one.gap.endswith("in the day before, 30 min are needed")
+    assert one.gap.endswith(" of calm in the hour before, 3 min are needed")
 
 
 def test_only_who_misses_what_it_usually_takes_is_a_victim(cluster: Cluster) -> None:
