@@ -84,7 +84,7 @@ def usual_rates(asked: Sequence[UsualAsked]) -> dict[int, UsualRate]:
     for look in LOOKS:
         missing = [one for one in asked if _is_unknown(one, found)]
         for allocation, usual in _looked(missing, look).items():
-            if allocation not in found or usual.rate is not None:
+            if allocation not in found or found[allocation].rate is None:
                 found[allocation] = usual
     return found
 

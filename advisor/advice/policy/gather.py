@@ -108,14 +108,16 @@ def _cause(incident: Incident, *, now: datetime) -> Cause | None:
     found = study_incident(incident=incident, now=now).attribution
     if found is None:
         return None
-    active = [one for one in found.suspects if one.part_ratio > 0]
-    if len(active) > 1 and all(one.dependence is None for one in active):
-        return None
     accused = tuple(
         Accused(workload=one.workload, part_ratio=one.part_ratio)
         for one in found.suspects
         if one.is_aggressor
     )
+    took = {one["workload"] for one in incident.aggressors}
+    if not accused and any(
+        one.workload in took and one.dependence is None for one in found.suspects
+    ):
+        return None
     return Cause(aggressors=accused, reason=found.reason)
 
 
