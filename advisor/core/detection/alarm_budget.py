@@ -4,6 +4,9 @@ Each day of normal history has a peak: the largest threshold, as a multiple of t
 at which the detector would have raised an alarm on that day. If days are exchangeable, a new day
 exceeds the k-th lowest of n peaks with a probability of at most 1 - k / (n + 1) (conformal
 prediction). Windows of one day may depend on each other in any way: only whole days are compared.
+
+The threshold is at most three times the usual value, margin included: what is grave each day is
+no false alarm, and is not learnt away. Noise that reaches so far breaks the budget instead.
 """
 
 import math
@@ -20,7 +23,9 @@ MARGIN = 1.25
 SEEN_PART = 0.5
 """A day counts if it has this fraction of the windows of the fullest."""
 GRAVE, WINDOWS = 3.0, 5
-"""The rule of the detector: the severities of so many windows must reach this sum."""
+"""The rule of the detector: the severities of so many windows must reach this sum.
+
+What is `GRAVE` times the usual value is contention on any day: the factor is never above it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +39,34 @@ class BudgetFactor:
 def factor_for(ratios: Floats, seconds: Floats, *, alarms_per_week: float) -> BudgetFactor:
     """The factor for windows of these multiples of the usual value, in order of time.
 
-    With fewer days than the budget needs it is above the highest peak.
+    With fewer days than the budget needs it is above the highest peak, but at most `GRAVE`.
     """
     peaks = _peaks_of_days(alarm_levels(ratios), seconds)
     chance = min(alarms_per_week / DAYS_A_WEEK, 1.0)
     place = math.ceil((len(peaks) + 1) * (1 - chance))
     level = peaks[min(max(place, 1), len(peaks)) - 1]
-    rate = f"{alarms_per_week:g} false alarm{'' if alarms_per_week == 1 else 's'} a week"
-    needed = math.ceil(1 / chance) - 1
-    short = f", {needed} days are needed to promise it" if len(peaks) < needed else ""
+    wanted = MARGIN * max(float(level), 1.0)
     return BudgetFactor(
-        value=MARGIN * max(float(level), 1.0),
-        reason=f"for {rate} by {len(peaks)} days{short}",
+        value=min(wanted, GRAVE),
+        reason=_reason(
+            alarms_per_week,
+            days=len(peaks),
+            days_needed=math.ceil(1 / chance) - 1,
+            is_held=wanted > GRAVE,
+        ),
+    )
+
+
+def _reason(alarms_per_week: float, *, days: int, days_needed: int, is_held: bool) -> str:
+    alarms = "alarm" if alarms_per_week == 1 else "alarms"
+    short = f" ({days_needed} needed to guarantee it)" if days < days_needed else ""
+    held = (
+        f"; held at {GRAVE:g} times, so that grave contention raises an alarm: "
+        "more false ones are possible"
+    )
+    return (
+        f"allows {alarms_per_week:g} false {alarms} a week; based on {days} "
+        f"day{'' if days == 1 else 's'}{short}{held if is_held else ''}"
     )
 
 

@@ -107,7 +107,7 @@ def test_budget_of_false_alarms_sets_how_far_above_the_usual_value_it_is(cluster
 
     # p80 is 4 at noon; at night it is 8 in two or three weeks of four, so no day has a peak above.
     assert reading.value == pytest.approx(5.0)
-    assert reading.reason.startswith("1.25 times p80 of the same hour of the week, for 1 false")
+    assert reading.reason.startswith("1.25 times p80 of the same hour of the week, allows 1")
 
 
 def test_history_before_the_disks_were_replaced_is_forgotten(cluster: Cluster) -> None:
