@@ -18,6 +18,11 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from enforcers.contract import ContractError, decode, parse
 
 Value = TypeVar("Value")
+ADDED = {"is_added": True}
+"""Metadata of a field with a default that is left out where it has it.
+
+The version before reads what does not need the field, and the text of that stays the same.
+"""
 
 
 class CanonicalError(ValueError):
@@ -41,18 +46,33 @@ def loads(kind: type[Value], text: str) -> Value:
 
 
 def loads_part(kind: type[Value], text: str) -> Value:
-    """The instance of a dataclass of some fields of what `text` stands for.
+    """The instance of a dataclass of some fields of what `text` stands for, also in its parts.
 
-    Other fields are not looked at, so what is large in them costs little.
+    Other fields are not looked at, so what is large in them costs little, and a version reads
+    what a later one wrote.
     """
     try:
         plain = parse(text)
     except ContractError as error:
         raise CanonicalError(str(error)) from error
-    shape: Any = kind
-    if isinstance(plain, dict):
-        plain = {one.name: plain[one.name] for one in fields(shape) if one.name in plain}
-    return from_plain(kind, plain)
+    return from_plain(kind, _known(kind, plain))
+
+
+def _known(hint: Any, plain: Any) -> Any:
+    """Without the fields that the dataclasses of the hint do not have."""
+    kind: Any = _without_none(hint)
+    if isinstance(plain, list) and get_origin(kind) is tuple:
+        return [_known(get_args(kind)[0], item) for item in plain]
+    is_read_by_field = is_dataclass(kind) and not hasattr(kind, "STORED")
+    if isinstance(plain, dict) and is_read_by_field:
+        hints = _hints(kind)
+        return {name: _known(hints[name], one) for name, one in plain.items() if name in hints}
+    return plain
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def to_plain(value: object) -> Any:
@@ -119,12 +139,24 @@ def _writer(hint: Any) -> _Writer:
 
 
 def _fields_writer(kind: Any) -> Callable[[Any], Any]:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     writers = [(field.name, _writer(hints[field.name])) for field in fields(kind)]
-    return lambda value: {
-        name: one if type(one := getattr(value, name)) in _AS_THEY_ARE else write(one)
-        for name, write in writers
-    }
+    added = [(field.name, field.default) for field in fields(kind) if field.metadata == ADDED]
+
+    def write_all(value: Any) -> dict[str, Any]:
+        return {
+            name: one if type(one := getattr(value, name)) in _AS_THEY_ARE else write(one)
+            for name, write in writers
+        }
+
+    def write_needed(value: Any) -> dict[str, Any]:
+        plain = write_all(value)
+        for name, default in added:
+            if getattr(value, name) == default:
+                del plain[name]
+        return plain
+
+    return write_needed if added else write_all
 
 
 def _items_writer(hint: Any) -> Callable[[Any], Any]:

@@ -13,7 +13,7 @@ from functools import partial
 from django.db import transaction
 from django.utils import timezone
 
-from advisor.core.canonical import dumps, loads
+from advisor.core.canonical import dumps, loads_part
 from advisor.core.detection import congestion
 from advisor.core.detection.congestion import (
     CongestionState,
@@ -192,7 +192,7 @@ def _state(status: ResourceStatus) -> DetectorState:
     return state
 
 
-_states: Lately[str, DetectorState] = Lately(partial(loads, DetectorState), most=5_000)
+_states: Lately[str, DetectorState] = Lately(partial(loads_part, DetectorState), most=5_000)
 
 
 def _detector_state(text: str) -> DetectorState:

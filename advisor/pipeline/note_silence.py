@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from advisor.core.canonical import loads
+from advisor.core.canonical import loads_part
 from advisor.core.detection.congestion import DetectorState
 from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
@@ -62,7 +62,7 @@ def _without_windows(status: ResourceStatus, now: datetime) -> str:
         )
         if why is not None:
             return f"samples of {one} arrive but give no rate: {why}"
-    last_at = loads(DetectorState, status.detector).last_at if status.detector else None
+    last_at = loads_part(DetectorState, status.detector).last_at if status.detector else None
     since = "" if last_at is None else f", since {last_at:%H:%M:%S} UTC"
     hosts = listed(one.host.name for one in attachments)
     return f"{sample_gap(last_at, now=now)}{since}; is Telegraf running on {hosts}?"

@@ -18,10 +18,11 @@ counts as a window above the threshold.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from advisor.core.canonical import ADDED
 from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import Threshold, ThresholdReading
@@ -106,7 +107,7 @@ class RecentWindow:
 
     began_at: datetime
     above: bool
-    severity: float = 1.0
+    severity: float = field(default=1.0, metadata=ADDED)
 
     @property
     def weight(self) -> float:
@@ -129,7 +130,7 @@ class DetectorState:
     recent: tuple[RecentWindow, ...] = ()
     below_since: datetime | None = None
     below_windows: int = 0
-    ended_at: datetime | None = None
+    ended_at: datetime | None = field(default=None, metadata=ADDED)
 
 
 FRESH = DetectorState()

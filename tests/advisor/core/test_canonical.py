@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.canonical import CanonicalError, dumps, from_plain, loads, loads_part, to_plain
-from advisor.core.detection.congestion import DetectorSettings, DetectorState, detect
+from advisor.core.detection.congestion import (
+    DetectorSettings,
+    DetectorState,
+    RecentWindow,
+    detect,
+)
 from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import DatastoreObservation, HostLatency
@@ -210,6 +215,38 @@ def test_values_that_contradict_each_other_are_refused():
 
     with pytest.raises(CanonicalError, match=r"^\$: leave_windows is 0"):
         loads(DetectorSettings, text)
+
+
+OF_THE_VERSION_BEFORE = (
+    '{"below_since":null,"below_windows":0,"last_at":"2026-03-02T12:30:00Z",'
+    '"measured_at":"2026-03-02T12:30:00Z","recent":[{"above":false,'
+    '"began_at":"2026-03-02T12:29:50Z"}],"unknown_since":null,"verdict":"clear",'
+    '"verdict_since":"2026-03-02T12:00:00Z"}'
+)
+
+
+def test_state_of_a_calm_resource_is_what_the_version_before_wrote_and_reads():
+    state = loads_part(DetectorState, OF_THE_VERSION_BEFORE)
+
+    assert state.recent[0].severity == 1.0
+    assert dumps(state) == OF_THE_VERSION_BEFORE
+
+
+def test_state_of_a_later_version_is_read_without_what_it_has_more():
+    later = OF_THE_VERSION_BEFORE.replace('"above":false', '"above":false,"depth":2').replace(
+        '"verdict":', '"trend":[{"up":1}],"verdict":'
+    )
+
+    assert loads_part(DetectorState, later) == loads_part(DetectorState, OF_THE_VERSION_BEFORE)
+
+
+def test_field_that_later_versions_have_is_written_where_it_says_something():
+    window = RecentWindow(began_at=AT, above=True, severity=2.5)
+    state = DetectorState(recent=(window,), ended_at=AT)
+
+    assert '"ended_at":"2026-03-02T12:30:00Z"' in dumps(state)
+    assert '"severity":2.5' in dumps(state)
+    assert loads_part(DetectorState, dumps(state)) == state
 
 
 def test_a_detector_goes_on_from_its_stored_state():
