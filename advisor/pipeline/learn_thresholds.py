@@ -79,6 +79,7 @@ def _learnt(resource: Resource, *, until: datetime) -> Threshold:
         congested=_congested(resource, since=since, until=until),
         percentile=resource.baseline_percentile,
         alarms_per_week=resource.alarms_per_week,
+        full_at=resource.traits.threshold if resource.traits.fixed_capacity else None,
     )
 
 

@@ -5,8 +5,8 @@ at which the detector would have raised an alarm on that day. If days are exchan
 exceeds the k-th lowest of n peaks with a probability of at most 1 - k / (n + 1) (conformal
 prediction). Windows of one day may depend on each other in any way: only whole days are compared.
 
-The threshold is at most three times the usual value, margin included: what is grave each day is
-no false alarm, and is not learnt away. Noise that reaches so far breaks the budget instead.
+Of latencies the threshold is at most three times the usual value, margin included: what is grave
+each day is no false alarm, and is not learnt away. Noise that reaches so far breaks the budget.
 """
 
 import math
@@ -25,7 +25,7 @@ SEEN_PART = 0.5
 GRAVE, WINDOWS = 3.0, 5
 """The rule of the detector: the severities of so many windows must reach this sum.
 
-What is `GRAVE` times the usual value is contention on any day: the factor is never above it."""
+A latency of `GRAVE` times the usual value is contention on any day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,12 @@ class BudgetFactor:
     reason: str
 
 
-def factor_for(ratios: Floats, seconds: Floats, *, alarms_per_week: float) -> BudgetFactor:
+def factor_for(
+    ratios: Floats, seconds: Floats, *, alarms_per_week: float, most: float = GRAVE
+) -> BudgetFactor:
     """The factor for windows of these multiples of the usual value, in order of time.
 
-    With fewer days than the budget needs it is above the highest peak, but at most `GRAVE`.
+    With fewer days than the budget needs it is above the highest peak, but never above `most`.
     """
     peaks = _peaks_of_days(alarm_levels(ratios), seconds)
     chance = min(alarms_per_week / DAYS_A_WEEK, 1.0)
@@ -47,26 +49,28 @@ def factor_for(ratios: Floats, seconds: Floats, *, alarms_per_week: float) -> Bu
     level = peaks[min(max(place, 1), len(peaks)) - 1]
     wanted = MARGIN * max(float(level), 1.0)
     return BudgetFactor(
-        value=min(wanted, GRAVE),
+        value=min(wanted, most),
         reason=_reason(
             alarms_per_week,
             days=len(peaks),
             days_needed=math.ceil(1 / chance) - 1,
-            is_held=wanted > GRAVE,
+            held_at=most if wanted > most else None,
         ),
     )
 
 
-def _reason(alarms_per_week: float, *, days: int, days_needed: int, is_held: bool) -> str:
+def _reason(alarms_per_week: float, *, days: int, days_needed: int, held_at: float | None) -> str:
     alarms = "alarm" if alarms_per_week == 1 else "alarms"
     short = f" ({days_needed} needed to guarantee it)" if days < days_needed else ""
     held = (
-        f"; held at {GRAVE:g} times, so that grave contention raises an alarm: "
+        ""
+        if held_at is None
+        else f"; held at {held_at:g} times, so that grave contention raises an alarm: "
         "more false ones are possible"
     )
     return (
         f"allows {alarms_per_week:g} false {alarms} a week; based on {days} "
-        f"day{'' if days == 1 else 's'}{short}{held if is_held else ''}"
+        f"day{'' if days == 1 else 's'}{short}{held}"
     )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
-from advisor.core.detection.alarm_budget import BudgetFactor, factor_for
+from advisor.core.detection.alarm_budget import GRAVE, BudgetFactor, factor_for
 from advisor.core.detection.normal_history import HistoryPoint, Stretch, normal_history
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
 from advisor.core.number_checks import check_aware, check_positive
@@ -88,7 +88,8 @@ class BaselineThreshold:
     """A percentile of what is usual at that hour of the week, in UTC.
 
     An hour with too few weeks uses the hour of the day, then the whole history, and says why.
-    `left_out` names the history that is not normal. `budget` is the factor above what is usual.
+    `left_out` names the history that is not normal. `budget` is the factor above what is usual;
+    it leads no further than `full_at`, above which it is full on any day, or what is usual.
     """
 
     percentile: float
@@ -97,6 +98,7 @@ class BaselineThreshold:
     overall: float
     left_out: str = ""
     budget: BudgetFactor | None = None
+    full_at: float | None = None
 
     def at(self, at: datetime) -> ThresholdReading:
         """The usual value at this time, with the history that it comes from."""
@@ -117,7 +119,10 @@ class BaselineThreshold:
             return ThresholdReading(value=value, reason=f"{usual}{left_out}")
         factor = self.budget.value
         reason = f"{factor:.2f} times {usual}, {self.budget.reason}{left_out}"
-        return ThresholdReading(value=factor * value, reason=reason)
+        if self.full_at is None or factor * value <= self.full_at:
+            return ThresholdReading(value=factor * value, reason=reason)
+        most = max(self.full_at, value)
+        return ThresholdReading(value=most, reason=f"{most:.2g}, where it is full; else {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +195,13 @@ def baseline_threshold(
     congested: Sequence[Stretch] = (),
     percentile: float = 95.0,
     alarms_per_week: float | None = None,
+    full_at: float | None = None,
     fallback: float | None = None,
 ) -> Threshold:
     """The usual value of each hour; with too little normal history the fallback, or none.
 
-    With `alarms_per_week` it is so far above the usual value that calm days raise no more.
+    With `alarms_per_week` it is so far above the usual value that calm days raise no more: up to
+    `full_at`, or else three times the usual value.
     Congestion, and everything before the newest lasting change of level, is not normal. It needs
     three days; an hour of the week needs three weeks and enough samples for its percentile.
     """
@@ -227,6 +234,7 @@ def baseline_threshold(
         ),
         overall=overall.value,
         left_out=normal.left_out,
+        full_at=full_at,
     )
     if alarms_per_week is None:
         return found
@@ -241,7 +249,8 @@ def _budget(
     hours = (seconds // 3600).astype(np.int64)
     usual = _usual_values(baseline)[(hours + 3 * HOURS_A_DAY) % HOURS_A_WEEK]
     ratios = np.array([point.value for point in recent]) / usual
-    return factor_for(ratios, seconds, alarms_per_week=alarms_per_week)
+    most = GRAVE if baseline.full_at is None else inf
+    return factor_for(ratios, seconds, alarms_per_week=alarms_per_week, most=most)
 
 
 def _usual_values(baseline: BaselineThreshold) -> Floats:

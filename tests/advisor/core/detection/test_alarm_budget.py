@@ -164,6 +164,22 @@ def test_grave_contention_of_every_day_raises_an_alarm_each_day() -> None:
     assert alarms(values, learnt_days=7, alarms_per_week=1.0) >= 49
 
 
+def test_uplink_is_congested_where_it_is_full_however_much_it_varies() -> None:
+    # Half an hour of each day at ten times the usual 8 %: below 90 % that is no contention.
+    day = np.full(A_DAY, 0.08)
+    day[100:106] = 0.8
+    points = history(np.tile(day, 14))
+
+    bursts, often_full = (
+        baseline_threshold(some, alarms_per_week=1.0, full_at=0.9).at(START + timedelta(days=14))
+        for some in (points, history(np.full(14 * A_DAY, 0.95)))
+    )
+
+    assert bursts.value == 0.9
+    assert bursts.reason.startswith("0.9, where it is full; else 12.50 times p95 of")
+    assert often_full.value == 0.95
+
+
 def test_budget_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^alarms_per_week is "):
         baseline_threshold([], alarms_per_week=0.0)
