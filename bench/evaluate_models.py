@@ -26,10 +26,14 @@ from bench.nab.series import SCORED
 
 WIDTH = 99
 NAB_NOTE = (
-    "What ships keeps its budget of one alarm a week, 0.14 a day, and finds fewer than the 14 "
-    "windows that were asked: it looks for rises alone, since latency that falls is no "
-    "contention, and a grave day hides lesser ones until two weeks of history let it be ignored. "
-    "To leave out days that raised an alarm, or to count them for less, breaks the budget."
+    "The budget is one alarm a week, 0.14 a day. Not held, the baseline keeps it, and learns away "
+    "what is grave each day. Held at three times the usual value, as of latencies, it breaks it: "
+    "all of its false alarms are in three series of bytes written and received, which reach many "
+    "times their usual value each day (`--series`). Of a latency that is contention; of a load it "
+    "is use, so uplinks are held at their capacity instead, which NAB does not tell. What ships "
+    "finds fewer than the 14 windows that were asked, for only rises are looked for: latency that "
+    "falls is no contention. To leave out days that raised an alarm, or to count them for less, "
+    "breaks the budget too."
 )
 DOCUMENT = Path(__file__).parents[1] / "docs" / "evaluation.md"
 
@@ -83,9 +87,11 @@ every window by itself and latency as it is measured.
 
 ## Short stretches, and thresholds within normal operation
 
-Find one or two grave windows in a calm course, and be silent on the calm day after them. Data: two
-days in windows of a minute with a daily course and noise that lasts; on an uplink, what is offered
-above its capacity is dropped.
+Find one or two windows of 1.5 to 5 times the threshold, and one or two more 12, 30 or 60 windows
+after them. Data: two days in windows of a minute with a daily course and noise that lasts, up to
+95 % of the threshold; on an uplink, what is offered above its capacity is dropped. A single window
+is to be found from 3 times the threshold on, or 1.5 times the capacity. Calm never crosses the
+threshold here, so no row tells of false alarms; those are counted above, and in the next table.
 
 {planted}
 
@@ -95,13 +101,21 @@ Data: the two labelled series of NAB and synthetic latencies, with thresholds at
 
 {flapping}
 
+{flapping_price}
+
 ## Alarms on the Numenta Anomaly Benchmark
 
 Raise an alarm in each of 19 windows that people marked in ten series of 135 days, with at most 0.2
 false alarms a day: `python -m bench.nab`, which needs a clone of NAB. Only the beginning of an
 alarm counts, and the first 15 % of a series do not. Parameters were chosen on the folders
 `artificialNoAnomaly`, `artificialWithAnomaly`, `realAdExchange`, `realTraffic` and `realTweets`
-before the first scoring; what was changed since is a row of its own.
+before the first scoring.
+
+Only the first scoring was blind: each later row was scored by somebody who knew those before, and
+the series of the tables above, `ec2_disk_write_bytes_1ef3de` and `ec2_network_in_257a54`, were
+known beforehand. Rows of 2026-11-25 divide false alarms by all days; later ones by those in which
+one was possible: after the first 15 %, outside of marked windows, and with enough learnt for a
+threshold.
 
 Series: {nab_series}.
 
@@ -144,6 +158,7 @@ def document() -> str:
     with threadpool_limits(1):
         latency, anomaly = device_latency.evaluate(), anomalies.evaluate()
         classes = workload_classes.evaluate()
+        contended, flapping = contention.evaluate(), stretches.flapping()
         return TEXT.format(
             device_latency=latency.table,
             device_verdict=fill(latency.verdict, WIDTH),
@@ -151,13 +166,14 @@ def document() -> str:
             anomaly_verdict=fill(anomaly.verdict, WIDTH),
             workload_classes=classes.table,
             class_verdict=fill(classes.verdict, WIDTH),
-            contention=contention.evaluate(),
-            contention_note=fill(contention.NOTE, WIDTH),
+            contention=contended.table,
+            contention_note=fill(contended.verdict, WIDTH),
             nab_series=fill(", ".join(f"`{name}`" for name in SCORED), WIDTH),
             nab=kept_scores(),
             nab_note=fill(NAB_NOTE, WIDTH),
             planted=stretches.planted(),
-            flapping=stretches.flapping(),
+            flapping=flapping.table,
+            flapping_price=fill(flapping.verdict, WIDTH),
             outside=outside.evaluate(),
             outside_note=fill(outside.NOTE, WIDTH),
             blame=blame.evaluate(),

@@ -1,6 +1,6 @@
 """Score detectors on the Numenta Anomaly Benchmark: hits and false alarms.
 
-    .venv/bin/python -m bench.nab [--choose] [--method NAME] [--keep NOTE]
+    .venv/bin/python -m bench.nab [--choose] [--method NAME] [--series] [--keep NOTE]
 
 The data are those of https://github.com/numenta/NAB, cloned to `SLUICE_NAB` or `nab` in the cache;
 without them nothing is run. `--choose` looks at the other folders, by which parameters are chosen.
@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true", help="the folders to choose by")
     parser.add_argument("--keep", metavar="NOTE", help=f"add to {SCORES.name}")
     parser.add_argument("--method", action="append", choices=[*METHODS], dest="methods")
+    parser.add_argument("--series", action="store_true", help="false alarms of each series too")
     asked = parser.parse_args()
     root = place()
     if not (root / "labels").is_dir():
@@ -35,10 +36,13 @@ def main() -> None:
         found = scored_by(METHODS[name], series)
         print(
             f"{name:35} {found.hits} of {found.windows} windows (chance {found.chance:.1f}), "
-            f"{found.false_per_day:.2f} false alarms a day, "
+            f"{found.false_alarms} false alarms in {found.days:.0f} days, "
+            f"{found.false_per_day:.2f} a day, "
             f"in alarm {found.alarmed_days / found.days:.1%} of the time",
             flush=True,
         )
+        for one in series if asked.series else ():
+            print(f"  {one.name}: {scored_by(METHODS[name], [one]).false_alarms} false alarms")
         if asked.keep:
             row = {
                 "method": name,
@@ -47,7 +51,8 @@ def main() -> None:
                 "hits": found.hits,
                 "windows": found.windows,
                 "chance": round(found.chance, 1),
-                "false_per_day": round(found.false_per_day, 3),
+                "false_alarms": found.false_alarms,
+                "days": round(found.days, 1),
                 "alarmed_ratio": round(found.alarmed_days / found.days, 4),
             }
             with SCORES.open("a") as file:

@@ -5,8 +5,9 @@ All learn only from what came before. Parameters were chosen on other folders (`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -21,7 +22,7 @@ from advisor.core.detection.congestion import (
 )
 from advisor.core.detection.normal_history import HistoryPoint, Stretch
 from advisor.core.detection.reading import Reading
-from advisor.core.detection.threshold import BaselineThreshold, baseline_threshold
+from advisor.core.detection.threshold import BaselineThreshold, NoThreshold, baseline_threshold
 from advisor.core.waterfill import Floats
 from bench.nab.series import Series
 
@@ -36,17 +37,33 @@ EWMA_WEIGHT, EWMA_SPREADS = 0.01, 8.0
 AGAIN_WINDOWS = 12
 """Of methods that give points: alarms so close to one another are one."""
 
-Alarm = tuple[float, float]
-"""From when to when it stood (s)."""
-Method = Callable[[Series], list[Alarm]]
+Span = tuple[float, float]
+"""From when to when (s)."""
 
 
-def product(series: Series) -> list[Alarm]:
-    """The baseline mode as it ships: one alarm a week, rises only."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """When alarms stood, and when one was possible: not while too little was learnt."""
+
+    alarms: list[Span]
+    judged: list[Span]
+
+
+Method = Callable[[Series], Found]
+
+
+def product(series: Series) -> Found:
+    """The baseline mode as it ships for latencies: one alarm a week, rises only."""
     return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=1.0)
 
 
-def two_sided(series: Series) -> list[Alarm]:
+def not_held(series: Series) -> Found:
+    """As it ships for uplinks: held at what is full, which none of the series comes near."""
+    values = _positive(series.values)
+    return _baseline_alarms(series.seconds, values, alarms_per_week=1.0, full_at=math.inf)
+
+
+def two_sided(series: Series) -> Found:
     """The same on values and reciprocals, half of the budget for each, and a smaller margin."""
     sides = [_positive(series.values), 1 / _positive(series.values)]
     found = [
@@ -55,21 +72,24 @@ def two_sided(series: Series) -> list[Alarm]:
         )
         for side in sides
     ]
-    return sorted(found[0] + found[1])
+    return Found(
+        alarms=sorted(found[0].alarms + found[1].alarms),
+        judged=sorted({*found[0].judged, *found[1].judged}),
+    )
 
 
-def percentile_alone(series: Series) -> list[Alarm]:
+def percentile_alone(series: Series) -> Found:
     """The baseline mode without a budget: p95."""
     return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=None)
 
 
-def fixed_of_probation(series: Series) -> list[Alarm]:
+def fixed_of_probation(series: Series) -> Found:
     """The trivial one: above p99 of the probation."""
     learnt = series.values[: int(PROBATION * len(series.values))]
     return _runs(series, series.values > np.percentile(learnt, 99))
 
 
-def ewma(series: Series) -> list[Alarm]:
+def ewma(series: Series) -> Found:
     """Far from an exponentially weighted mean, in weighted spreads, on both sides."""
     mean, variance = float(series.values[0]), 0.0
     far = np.zeros(len(series.values), dtype=np.bool_)
@@ -83,6 +103,7 @@ def ewma(series: Series) -> list[Alarm]:
 
 METHODS: dict[str, Method] = {
     "baseline with a budget": product,
+    "the same as on uplinks": not_held,
     "the same on both sides": two_sided,
     "baseline p95": percentile_alone,
     "p99 of the probation": fixed_of_probation,
@@ -96,14 +117,16 @@ def _positive(values: Floats) -> Floats:
     return raised + SMALLEST * max(float(np.median(raised[: len(raised) // 7])), 1e-9)
 
 
-def _runs(series: Series, flags: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Alarm]:
-    """Flags that are close together are one alarm."""
+def _runs(series: Series, flags: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Found:
+    """Flags that are close together are one alarm; every window is judged."""
+    judged = [(float(series.seconds[0]), float(series.seconds[-1]))]
     places = np.flatnonzero(flags)
     if not len(places):
-        return []
+        return Found(alarms=[], judged=judged)
     is_new = np.diff(places) > AGAIN_WINDOWS
     begins, ends = places[np.append(True, is_new)], places[np.append(is_new, True)]
-    return list(zip(series.seconds[begins].tolist(), series.seconds[ends].tolist(), strict=True))
+    alarms = zip(series.seconds[begins].tolist(), series.seconds[ends].tolist(), strict=True)
+    return Found(alarms=list(alarms), judged=judged)
 
 
 def _baseline_alarms(
@@ -112,7 +135,8 @@ def _baseline_alarms(
     *,
     alarms_per_week: float | None,
     margin_ratio: float = 1.0,
-) -> list[Alarm]:
+    full_at: float | None = None,
+) -> Found:
     """The alarms of the product's detector, which learns anew on its way."""
     step_s = float(np.median(np.diff(seconds)))
     settings = DetectorSettings(activity_floor=0.0, longest_gap_s=3 * step_s)
@@ -122,7 +146,8 @@ def _baseline_alarms(
     ]
     state, begun = FRESH, None
     stretches: list[Stretch] = []
-    alarms: list[Alarm] = []
+    alarms: list[Span] = []
+    judged: list[Span] = []
     for begin in np.arange(seconds[0], seconds[-1] + 1, LEARN_EACH):
         place, end = np.searchsorted(seconds, [begin, begin + LEARN_EACH]).tolist()
         first = int(np.searchsorted(seconds, begin - HISTORY_S))
@@ -133,10 +158,13 @@ def _baseline_alarms(
             points[first:place],
             congested=congested,
             alarms_per_week=alarms_per_week,
+            full_at=full_at,
         )
         if isinstance(threshold, BaselineThreshold) and threshold.budget is not None:
             factor = threshold.budget.value * margin_ratio
             threshold = replace(threshold, budget=replace(threshold.budget, value=factor))
+        if not isinstance(threshold, NoThreshold):
+            judged.append((float(begin), min(float(begin) + LEARN_EACH, float(seconds[-1]))))
         readings = [
             Reading(at=one.at, window_s=step_s, value=one.value, load=1.0)
             for one in points[place:end]
@@ -151,7 +179,7 @@ def _baseline_alarms(
                 stretches.append(Stretch(began_at=begun, ended_at=max(point.since, begun)))
                 alarms[-1] = (alarms[-1][0], point.at.timestamp())
                 begun = None
-    return alarms
+    return Found(alarms=alarms, judged=judged)
 
 
 def _moment(seconds: float) -> datetime:

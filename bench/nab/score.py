@@ -1,7 +1,7 @@
 """Hits and false alarms of a detector over labelled series.
 
 Only the beginning of an alarm counts: one that stands for days hits no window by that. Alarms in
-the probation, from which detectors learn, count for nothing.
+the probation, from which detectors learn, count for nothing, nor do its days.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.nab.methods import PROBATION, Alarm, Method
+from bench.nab.methods import PROBATION, Found, Method, Span
 from bench.nab.series import Series
+
+DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Windows in which an alarm began, and alarms outside of all, per day of all series.
+    """Windows in which an alarm began, and false alarms, which began outside of all.
 
-    `chance` is how many windows as many alarms at random times would hit, `alarmed_days` how long
-    alarms stood outside of windows.
+    `days` are those in which a false alarm was possible: after the probation, outside of windows,
+    and with a threshold. `chance` is how many windows as many alarms at random times would hit,
+    `alarmed_days` how long alarms stood outside of windows.
     """
 
     hits: int
@@ -33,7 +36,7 @@ class Score:
 
     @property
     def false_per_day(self) -> float:
-        """Over all days, those within windows and probation among them."""
+        """Over the days in which one was possible."""
         return self.false_alarms / self.days
 
 
@@ -50,25 +53,26 @@ def scored_by(method: Method, series: Sequence[Series]) -> Score:
     )
 
 
-def _score(series: Series, alarms: Sequence[Alarm]) -> Score:
-    begin = series.seconds[int(PROBATION * len(series.seconds))]
-    raised = [(at, until) for at, until in alarms if at >= begin]
+def _score(series: Series, found: Found) -> Score:
+    begin = float(series.seconds[int(PROBATION * len(series.seconds))])
+    raised = [(at, until) for at, until in found.alarms if at >= begin]
     counted = np.array([at for at, _ in raised])
     inside = [(counted >= low) & (counted <= high) for low, high in series.windows]
     outside = ~np.logical_or.reduce(inside) if inside else np.ones(len(counted), dtype=np.bool_)
     rate = len(counted) / (series.seconds[-1] - begin)
+    judged = [(max(low, begin), high) for low, high in found.judged if high > begin]
     return Score(
         hits=sum(bool(one.any()) for one in inside),
         windows=len(series.windows),
         false_alarms=int(outside.sum()),
-        days=series.days,
+        days=sum(_outside_s(one, series.windows) for one in judged) / DAY_S,
         chance=sum(1 - math.exp(-rate * (high - low)) for low, high in series.windows),
-        alarmed_days=sum(_outside_s(one, series.windows) for one in raised) / 86_400,
+        alarmed_days=sum(_outside_s(one, series.windows) for one in raised) / DAY_S,
     )
 
 
-def _outside_s(alarm: Alarm, windows: Sequence[tuple[float, float]]) -> float:
-    """How long it stood outside of the windows, which do not overlap."""
-    begin, end = alarm
+def _outside_s(span: Span, windows: Sequence[Span]) -> float:
+    """How much of it is outside of the windows, which do not overlap."""
+    begin, end = span
     inside = sum(max(min(end, high) - max(begin, low), 0.0) for low, high in windows)
     return end - begin - inside

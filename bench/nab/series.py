@@ -40,11 +40,6 @@ class Series:
     values: Floats
     windows: tuple[tuple[float, float], ...]
 
-    @property
-    def days(self) -> float:
-        """How long it is."""
-        return float(self.seconds[-1] - self.seconds[0]) / 86_400
-
 
 def place() -> Path:
     """Where the clone is looked for."""
