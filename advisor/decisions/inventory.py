@@ -330,21 +330,17 @@ def change_resource(
     capacity: float | None = None,
     threshold: float | None = None,
     threshold_mode: str | None = None,
-    alarms_per_week: float | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Resource:
     """Change settings of a resource; None keeps a value.
 
     `facts` are more columns of the resource, those that its kind has.
     """
-    stated = {
-        "capacity": capacity, "threshold": threshold, "alarms_per_week": alarms_per_week,
-    }  # fmt: skip
-    for name, value in stated.items():
+    for name, value in {"capacity": capacity, "threshold": threshold}.items():
         if value is None:
             continue
         if value <= 0:
-            raise InventoryError(f"{resource}: the {name.replace('_', ' ')} must be above 0")
+            raise InventoryError(f"{resource}: the {name} must be above 0")
         setattr(resource, name, value)
     if capacity is not None:
         resource.activity_floor = resource.traits.activity_floor(capacity)

@@ -7,6 +7,7 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.allocation import ReservationMode
+from advisor.core.detection.alarm_budget import LEAST_ALARMS_PER_WEEK
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import Unit
 from advisor.models.choices import choices_of
@@ -49,7 +50,7 @@ class Resource(models.Model):
         blank=True,
         default=1.0,
         db_default=1.0,
-        validators=[MinValueValidator(0.01)],
+        validators=[MinValueValidator(LEAST_ALARMS_PER_WEEK)],
         help_text="False alarms that a baseline may raise; empty for the percentile alone",
     )
     activity_floor = models.FloatField(

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
 from accounts.models import Organisation, Token
-from advisor.models import Enforcer, IoCount, LimitScope, Policy
+from advisor.models import Enforcer, IoCount, LimitScope, Policy, Resource
 from enforcers.config import load
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
@@ -126,6 +126,34 @@ def test_allocation_says_by_what_it_is_enforced(
     rows = {row["workload"]: row for row in sluice_json("allocation")}
 
     assert (rows["web-2"]["adapter"], rows["web-2"]["enforced_by"]) == ("p2", recognised)
+
+
+@pytest.mark.parametrize("number", ["0.001", "0", "-1", "nan", "inf"])
+def test_number_that_is_no_budget_of_alarms_is_refused(cluster: Cluster, number: str) -> None:
+    reason = rf"^{number} false alarms a week are no budget; state at least 0\.01, or none "
+
+    with pytest.raises(CommandError, match=reason):
+        sluice("resource", "set", "h1/up0", "--alarms-per-week", number)
+
+    assert Resource.objects.get(pk=cluster.uplink.pk).alarms_per_week == 1.0
+
+
+def test_budget_of_alarms_that_is_a_word_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(CommandError, match='"some" is neither a number nor none'):
+        sluice("resource", "set", "h1/up0", "--alarms-per-week", "some")
+
+
+def test_budget_of_alarms_is_stated_and_taken_away(cluster: Cluster) -> None:
+    found = [
+        sluice_json("resource", "set", "h1/up0", *words)[0]["alarms_per_week"]
+        for words in (
+            ["--alarms-per-week", "0.5"],
+            ["--threshold", "0.8"],
+            ["--alarms-per-week", "none"],
+        )
+    ]
+
+    assert found == [0.5, 0.5, None]
 
 
 @pytest.mark.parametrize("command", ["resource", "allocation"])

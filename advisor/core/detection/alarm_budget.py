@@ -18,6 +18,8 @@ from advisor.core.waterfill import Floats
 
 DAYS_A_WEEK = 7
 DAY_S = 86_400
+LEAST_ALARMS_PER_WEEK = 0.01
+"""Of one resource: an alarm in two years."""
 MARGIN = 1.25
 """Above what noise alone reaches, so that a budget is kept where days are not quite alike."""
 SEEN_PART = 0.5

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -12,6 +13,7 @@ from accounts.models import Organisation
 from advisor.core.enumeration import listed
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
+from advisor.decisions.alarm_budgets import state_budget
 from advisor.management.product_command import ProductCommand, find_resource, level_text
 from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
 from advisor.resource_kinds.registry import plural_words, stated_kinds
@@ -52,8 +54,8 @@ class Command(ProductCommand):
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
         change.add_argument(
-            "--alarms-per-week", type=float, metavar="N",
-            help="false alarms that a baseline may raise (1)",
+            "--alarms-per-week", type=_budget, metavar="N|none",
+            help="false alarms that its baseline may raise (1); none: the percentile alone",
         )  # fmt: skip
         _add_limits(change)
         remove = add_verb(
@@ -112,6 +114,10 @@ class Command(ProductCommand):
 
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
         resource = find_resource(organisation, options["name"])
+        if options["alarms_per_week"] is not None:
+            state_budget(
+                resource=resource, alarms_per_week=options["alarms_per_week"].alarms_per_week
+            )
         inventory.change_resource(
             resource=resource,
             capacity=(
@@ -119,9 +125,24 @@ class Command(ProductCommand):
             ),
             threshold=options["threshold"],
             threshold_mode=options["threshold_mode"],
-            alarms_per_week=options["alarms_per_week"],
         )
         return _state_facts(resource, options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stated:
+    """A budget that was stated; None takes it away."""
+
+    alarms_per_week: float | None
+
+
+def _budget(text: str) -> _Stated:
+    if text == "none":
+        return _Stated(alarms_per_week=None)
+    try:
+        return _Stated(alarms_per_week=float(text))
+    except ValueError:
+        raise ArgumentTypeError(f'"{text}" is neither a number nor none') from None
 
 
 def _defaults(choice: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from advisor.core.detection.threshold import Threshold
 from advisor.decisions import inventory
+from advisor.decisions.alarm_budgets import state_budget
 from advisor.history.reader import thresholds_of
 from advisor.models import (
     Incident,
@@ -100,7 +101,7 @@ def test_hour_of_the_week_counts_unless_it_was_congested(
 
 def test_budget_of_false_alarms_sets_how_far_above_the_usual_value_it_is(cluster: Cluster) -> None:
     lun = learning(cluster)
-    inventory.change_resource(resource=lun, alarms_per_week=1.0)
+    state_budget(resource=lun, alarms_per_week=1.0)
     remember(lun, lambda at: 8.0 if at.hour == 3 and at.day % 2 else 4.0, days=28)
 
     reading = learnt(lun).at(NOW)
