@@ -29,6 +29,7 @@ COMMANDS = {
     },
     "Describe": {
         "resource": "list, add and change datastores and uplinks",
+        "alarm-budget": "how many false alarms a week all baselines together may raise",
         "allocation": "list and set the shares, reservations and limits of workloads",
         "import-vcenter": "shares, limits, thresholds and rules that a vCenter has",
         "rules": "rules that give tiers, and say which devices are one or are not",

@@ -35,7 +35,7 @@ from advisor.models.rejudgement import (
     IncidentVersion,
     LateChange,
 )
-from advisor.models.resource import Attachment, Resource
+from advisor.models.resource import Attachment, Resource, SharedAlarmBudget
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 from advisor.models.workload_rules import WorkloadRules
 
@@ -76,6 +76,7 @@ __all__ = [
     "ResourceKind",
     "ResourceStatus",
     "Shard",
+    "SharedAlarmBudget",
     "StaleDay",
     "State",
     "StateRun",

@@ -7,7 +7,7 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.allocation import ReservationMode
-from advisor.core.detection.alarm_budget import LEAST_ALARMS_PER_WEEK
+from advisor.core.detection.alarm_budget import ALARMS_PER_WEEK, LEAST_ALARMS_PER_WEEK
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import Unit
 from advisor.models.choices import choices_of
@@ -48,10 +48,15 @@ class Resource(models.Model):
     alarms_per_week = models.FloatField(
         null=True,
         blank=True,
-        default=1.0,
-        db_default=1.0,
+        default=ALARMS_PER_WEEK,
+        db_default=ALARMS_PER_WEEK,
         validators=[MinValueValidator(LEAST_ALARMS_PER_WEEK)],
         help_text="False alarms that a baseline may raise; empty for the percentile alone",
+    )
+    shares_alarm_budget = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Has a part of the organisation's budget of false alarms, where there is one",
     )
     activity_floor = models.FloatField(
         help_text="Below this rate, in the resource's unit, it is never congested"
@@ -145,6 +150,18 @@ class Resource(models.Model):
         """A capacity without its host's own part; None for a kind without such a part."""
         host_part = self.traits.host_part
         return None if whole is None or host_part is None else whole - host_part(whole)
+
+
+class SharedAlarmBudget(models.Model):
+    """False alarms a week that the baselines of an organisation may raise together."""
+
+    organisation = models.OneToOneField(
+        Organisation, on_delete=models.CASCADE, related_name="shared_alarm_budget"
+    )
+    alarms_per_week = models.FloatField(validators=[MinValueValidator(LEAST_ALARMS_PER_WEEK)])
+
+    def __str__(self) -> str:
+        return f"{self.alarms_per_week:g} a week"
 
 
 class Attachment(models.Model):

@@ -20,6 +20,7 @@ from advisor.core.detection.threshold import (
 from advisor.history.levels import read_levels
 from advisor.history.load_points import device_day
 from advisor.models import Incident, LearntThreshold, Resource, ThresholdMode
+from advisor.pipeline.alarm_budgets import budget_of, shared_budget
 from ingest.core.grid import moment
 
 HISTORY = timedelta(days=28)
@@ -78,7 +79,7 @@ def _learnt(resource: Resource, *, until: datetime) -> Threshold:
         points,
         congested=_congested(resource, since=since, until=until),
         percentile=resource.baseline_percentile,
-        alarms_per_week=resource.alarms_per_week,
+        budget=budget_of(resource, shared_budget(resource.organisation_id)),
         full_at=resource.traits.threshold if resource.traits.fixed_capacity else None,
     )
 

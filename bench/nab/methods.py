@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from advisor.core.detection.alarm_budget import MARGIN
+from advisor.core.detection.alarm_budget import MARGIN, AlarmBudget
 from advisor.core.detection.congestion import (
     ALARMS,
     FRESH,
@@ -32,6 +32,7 @@ LEARN_EACH = 6 * 3600
 HISTORY_S = 28 * 86_400
 SMALLEST = 1e-3
 """Of the median: added to values, so that falls to nothing have a finite size."""
+ONE_A_WEEK = AlarmBudget(alarms_per_week=1.0)
 BOTH_SIDES_MARGIN = 1.1
 EWMA_WEIGHT, EWMA_SPREADS = 0.01, 8.0
 AGAIN_WINDOWS = 12
@@ -54,13 +55,13 @@ Method = Callable[[Series], Found]
 
 def product(series: Series) -> Found:
     """The baseline mode as it ships for latencies: one alarm a week, rises only."""
-    return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=1.0)
+    return _baseline_alarms(series.seconds, _positive(series.values), budget=ONE_A_WEEK)
 
 
 def not_held(series: Series) -> Found:
     """As it ships for uplinks: held at what is full, which none of the series comes near."""
     values = _positive(series.values)
-    return _baseline_alarms(series.seconds, values, alarms_per_week=1.0, full_at=math.inf)
+    return _baseline_alarms(series.seconds, values, budget=ONE_A_WEEK, full_at=math.inf)
 
 
 def two_sided(series: Series) -> Found:
@@ -68,7 +69,10 @@ def two_sided(series: Series) -> Found:
     sides = [_positive(series.values), 1 / _positive(series.values)]
     found = [
         _baseline_alarms(
-            series.seconds, side, alarms_per_week=0.5, margin_ratio=BOTH_SIDES_MARGIN / MARGIN
+            series.seconds,
+            side,
+            budget=AlarmBudget(alarms_per_week=0.5),
+            margin_ratio=BOTH_SIDES_MARGIN / MARGIN,
         )
         for side in sides
     ]
@@ -80,7 +84,7 @@ def two_sided(series: Series) -> Found:
 
 def percentile_alone(series: Series) -> Found:
     """The baseline mode without a budget: p95."""
-    return _baseline_alarms(series.seconds, _positive(series.values), alarms_per_week=None)
+    return _baseline_alarms(series.seconds, _positive(series.values), budget=None)
 
 
 def fixed_of_probation(series: Series) -> Found:
@@ -133,7 +137,7 @@ def _baseline_alarms(
     seconds: Floats,
     values: Floats,
     *,
-    alarms_per_week: float | None,
+    budget: AlarmBudget | None,
     margin_ratio: float = 1.0,
     full_at: float | None = None,
 ) -> Found:
@@ -157,7 +161,7 @@ def _baseline_alarms(
         threshold = baseline_threshold(
             points[first:place],
             congested=congested,
-            alarms_per_week=alarms_per_week,
+            budget=budget,
             full_at=full_at,
         )
         if isinstance(threshold, BaselineThreshold) and threshold.budget is not None:

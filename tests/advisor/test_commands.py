@@ -10,7 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
 from accounts.models import Organisation, Token
-from advisor.models import Enforcer, IoCount, LimitScope, Policy, Resource
+from advisor.decisions import inventory
+from advisor.models import Enforcer, IoCount, LimitScope, Policy, Resource, ThresholdMode
 from enforcers.config import load
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
@@ -130,12 +131,13 @@ def test_allocation_says_by_what_it_is_enforced(
 
 @pytest.mark.parametrize("number", ["0.001", "0", "-1", "nan", "inf"])
 def test_number_that_is_no_budget_of_alarms_is_refused(cluster: Cluster, number: str) -> None:
-    reason = rf"^{number} false alarms a week are no budget; state at least 0\.01, or none "
+    reason = rf"^{number} false alarms a week are no budget; state at least 0\.01, or none$"
 
     with pytest.raises(CommandError, match=reason):
         sluice("resource", "set", "h1/up0", "--alarms-per-week", number)
 
-    assert Resource.objects.get(pk=cluster.uplink.pk).alarms_per_week == 1.0
+    found = Resource.objects.get(pk=cluster.uplink.pk)
+    assert (found.alarms_per_week, found.shares_alarm_budget) == (1.0, True)
 
 
 def test_budget_of_alarms_that_is_a_word_is_refused(cluster: Cluster) -> None:
@@ -154,6 +156,68 @@ def test_budget_of_alarms_is_stated_and_taken_away(cluster: Cluster) -> None:
     ]
 
     assert found == [0.5, 0.5, None]
+
+
+def judged_by_baseline(cluster: Cluster, names: list[str]) -> None:
+    for name in names:
+        inventory.add_resource(
+            organisation=cluster.organisation,
+            name=name,
+            kind="datastore",
+            attachments=[("h1", name)],
+        )
+    Resource.objects.filter(name__in=names).update(threshold_mode=ThresholdMode.BASELINE)
+
+
+def test_budget_of_all_is_divided_over_baselines_without_one_of_their_own(
+    cluster: Cluster,
+) -> None:
+    judged_by_baseline(cluster, ["a", "b", "c", "d"])
+    sluice("resource", "set", "c", "--alarms-per-week", "3")
+    sluice("resource", "set", "d", "--alarms-per-week", "none")
+
+    said = sluice("alarm-budget", "2")
+
+    rows = {row["name"]: row for row in sluice_json("resource")}
+    assert [(rows[one]["alarms_per_week"], rows[one]["alarms_shared_by"]) for one in "abcd"] == [
+        (2.0, 2),
+        (2.0, 2),
+        (3.0, 1),
+        (None, None),
+    ]
+    # One a week each: ceil(7 / 1) - 1
+    assert said.splitlines() == [
+        "2 false alarms a week over 2 resources; 6 days of history guarantee each its part",
+        "3 a week over 1 resource with budgets of their own; 1 without a budget",
+    ]
+
+
+def test_small_parts_of_a_budget_of_all_are_said_to_be_no_guarantee(cluster: Cluster) -> None:
+    judged_by_baseline(cluster, [f"lun-{number}" for number in range(10)])
+
+    found = sluice_json("alarm-budget", "1")
+
+    # ceil(70 / 1) - 1 of 28 days
+    assert (found["days_needed"], found["is_guaranteed"]) == (69, False)
+    assert "so it is estimated: no guarantee" in sluice("alarm-budget")
+
+
+def test_resource_follows_the_budget_of_all_again(cluster: Cluster) -> None:
+    judged_by_baseline(cluster, ["a"])
+    sluice("resource", "set", "a", "--alarms-per-week", "3")
+    sluice("alarm-budget", "2")
+
+    found = sluice_json("resource", "set", "a", "--alarms-per-week", "shared")[0]
+    sluice("alarm-budget", "none")
+
+    assert found["alarms_per_week"] == 2.0
+    assert sluice("alarm-budget").startswith("1 a week over 1 resource with budgets of their own")
+
+
+@pytest.mark.parametrize("number", ["0.001", "nan", "-1"])
+def test_number_that_is_no_budget_of_all_is_refused(cluster: Cluster, number: str) -> None:
+    with pytest.raises(CommandError, match=f"^{number} false alarms a week are no budget"):
+        sluice("alarm-budget", number)
 
 
 @pytest.mark.parametrize("command", ["resource", "allocation"])

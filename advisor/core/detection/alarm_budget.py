@@ -5,6 +5,11 @@ at which the detector would have raised an alarm on that day. If days are exchan
 exceeds the k-th lowest of n peaks with a probability of at most 1 - k / (n + 1) (conformal
 prediction). Windows of one day may depend on each other in any way: only whole days are compared.
 
+A small part of a budget over many resources needs more days than there are to guarantee it. The
+factor is then estimated from the highest peaks, whose logarithms are taken to fall off
+exponentially (Weissman 1978, with the estimator of Hill): better than the highest peak, and no
+guarantee.
+
 Of latencies the threshold is at most three times the usual value, margin included: what is grave
 each day is no false alarm, and is not learnt away. Noise that reaches so far breaks the budget.
 """
@@ -14,16 +19,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from advisor.core.number_checks import check_positive
 from advisor.core.waterfill import Floats
 
 DAYS_A_WEEK = 7
 DAY_S = 86_400
-LEAST_ALARMS_PER_WEEK = 0.01
-"""Of one resource: an alarm in two years."""
+ALARMS_PER_WEEK, LEAST_ALARMS_PER_WEEK = 1.0, 0.01
+"""What a resource may raise unless a budget is stated, and the smallest that can be."""
 MARGIN = 1.25
 """Above what noise alone reaches, so that a budget is kept where days are not quite alike."""
 SEEN_PART = 0.5
 """A day counts if it has this fraction of the windows of the fullest."""
+ENOUGH_DAYS, TAIL_PART = 14, 0.25
+"""Days that an estimate needs, and the part of their peaks, the highest, that it is made from."""
+SMALLEST_PEAK, LARGEST_LOG = 0.1, 700.0
 GRAVE, WINDOWS = 3.0, 5
 """The rule of the detector: the severities of so many windows must reach this sum.
 
@@ -38,42 +47,77 @@ class BudgetFactor:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmBudget:
+    """So many false alarms a week, of all the resources together that share them."""
+
+    alarms_per_week: float
+    shared_by: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive("alarms_per_week", self.alarms_per_week)
+        check_positive("shared_by", self.shared_by)
+
+    @property
+    def chance_a_day(self) -> float:
+        """That a day of one resource has a false alarm."""
+        return min(self.alarms_per_week / self.shared_by / DAYS_A_WEEK, 1.0)
+
+    @property
+    def days_needed(self) -> int:
+        """Days of history that guarantee it."""
+        return math.ceil(1 / self.chance_a_day) - 1
+
+    def __str__(self) -> str:
+        alarms = "alarm" if self.alarms_per_week == 1 else "alarms"
+        over = "" if self.shared_by == 1 else f" over {self.shared_by} resources"
+        return f"{self.alarms_per_week:g} false {alarms} a week{over}"
+
+
 def factor_for(
-    ratios: Floats, seconds: Floats, *, alarms_per_week: float, most: float = GRAVE
+    ratios: Floats, seconds: Floats, *, budget: AlarmBudget, most: float = GRAVE
 ) -> BudgetFactor:
     """The factor for windows of these multiples of the usual value, in order of time.
 
-    With fewer days than the budget needs it is above the highest peak, but never above `most`.
+    It is never above `most`.
     """
     peaks = _peaks_of_days(alarm_levels(ratios), seconds)
-    chance = min(alarms_per_week / DAYS_A_WEEK, 1.0)
-    place = math.ceil((len(peaks) + 1) * (1 - chance))
-    level = peaks[min(max(place, 1), len(peaks)) - 1]
-    wanted = MARGIN * max(float(level), 1.0)
+    wanted = MARGIN * max(_level(peaks, budget), 1.0)
+    held_at = most if wanted > most else None
     return BudgetFactor(
-        value=min(wanted, most),
-        reason=_reason(
-            alarms_per_week,
-            days=len(peaks),
-            days_needed=math.ceil(1 / chance) - 1,
-            held_at=most if wanted > most else None,
-        ),
+        value=min(wanted, most), reason=_reason(budget, days=len(peaks), held_at=held_at)
     )
 
 
-def _reason(alarms_per_week: float, *, days: int, days_needed: int, held_at: float | None) -> str:
-    alarms = "alarm" if alarms_per_week == 1 else "alarms"
-    short = f" ({days_needed} needed to guarantee it)" if days < days_needed else ""
-    held = (
-        ""
-        if held_at is None
-        else f"; held at {held_at:g} times, so that grave contention raises an alarm: "
-        "more false ones are possible"
-    )
-    return (
-        f"allows {alarms_per_week:g} false {alarms} a week; based on {days} "
-        f"day{'' if days == 1 else 's'}{short}{held}"
-    )
+def _level(peaks: Floats, budget: AlarmBudget) -> float:
+    """What a new day exceeds with the chance of the budget, by peaks from lowest to highest.
+
+    With too few days for the budget it is the highest peak, or what is estimated beyond it.
+    """
+    place = math.ceil((len(peaks) + 1) * (1 - budget.chance_a_day))
+    if place <= len(peaks):
+        return float(peaks[max(place, 1) - 1])
+    if len(peaks) < ENOUGH_DAYS:
+        return float(peaks[-1])
+    count = round(TAIL_PART * len(peaks))
+    tail = np.maximum(peaks[-count - 1 :], SMALLEST_PEAK)
+    exponent = float(np.mean(np.log(tail[1:] / tail[0])))
+    rarer = count / ((len(peaks) + 1) * budget.chance_a_day)
+    log = math.log(tail[0]) + exponent * math.log(rarer)
+    return max(float(peaks[-1]), math.exp(min(log, LARGEST_LOG)))
+
+
+def _reason(budget: AlarmBudget, *, days: int, held_at: float | None) -> str:
+    based = f"based on {days} day{'' if days == 1 else 's'}"
+    if days < budget.days_needed:
+        estimated = ", so it is estimated" if days >= ENOUGH_DAYS else ""
+        based += f" ({budget.days_needed} needed to guarantee it{estimated})"
+    if held_at is not None:
+        based += (
+            f"; held at {held_at:g} times, so that grave contention raises an alarm: "
+            "more false ones are possible"
+        )
+    return f"allows {budget}; {based}"
 
 
 def alarm_levels(ratios: Floats) -> Floats:

@@ -13,7 +13,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from advisor.core.detection.alarm_budget import GRAVE, BudgetFactor, factor_for
+from advisor.core.detection.alarm_budget import GRAVE, AlarmBudget, BudgetFactor, factor_for
 from advisor.core.detection.normal_history import HistoryPoint, Stretch, normal_history
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
 from advisor.core.number_checks import check_aware, check_positive
@@ -194,21 +194,19 @@ def baseline_threshold(
     *,
     congested: Sequence[Stretch] = (),
     percentile: float = 95.0,
-    alarms_per_week: float | None = None,
+    budget: AlarmBudget | None = None,
     full_at: float | None = None,
     fallback: float | None = None,
 ) -> Threshold:
     """The usual value of each hour; with too little normal history the fallback, or none.
 
-    With `alarms_per_week` it is so far above the usual value that calm days raise no more: up to
-    `full_at`, or else three times the usual value.
+    With a budget of false alarms it is so far above the usual value that calm days raise no more:
+    up to `full_at`, or else three times the usual value.
     Congestion, and everything before the newest lasting change of level, is not normal. It needs
     three days; an hour of the week needs three weeks and enough samples for its percentile.
     """
     if not 0 < percentile < 100:
         raise ValueError(f"percentile is {percentile!r}; it must be above 0 and below 100")
-    if alarms_per_week is not None:
-        check_positive("alarms_per_week", alarms_per_week)
     normal = normal_history(history, congested)
     values = np.array([point.value for point in normal.points])
     seconds = np.array([point.at.timestamp() for point in normal.points])
@@ -236,13 +234,13 @@ def baseline_threshold(
         left_out=normal.left_out,
         full_at=full_at,
     )
-    if alarms_per_week is None:
+    if budget is None:
         return found
-    return replace(found, budget=_budget(found, normal.recent, alarms_per_week))
+    return replace(found, budget=_factor(found, normal.recent, budget))
 
 
-def _budget(
-    baseline: BaselineThreshold, recent: Sequence[HistoryPoint], alarms_per_week: float
+def _factor(
+    baseline: BaselineThreshold, recent: Sequence[HistoryPoint], budget: AlarmBudget
 ) -> BudgetFactor:
     """By all windows: without those that raised an alarm, the next like them would raise one."""
     seconds = np.array([point.at.timestamp() for point in recent])
@@ -250,7 +248,7 @@ def _budget(
     usual = _usual_values(baseline)[(hours + 3 * HOURS_A_DAY) % HOURS_A_WEEK]
     ratios = np.array([point.value for point in recent]) / usual
     most = GRAVE if baseline.full_at is None else inf
-    return factor_for(ratios, seconds, alarms_per_week=alarms_per_week, most=most)
+    return factor_for(ratios, seconds, budget=budget, most=most)
 
 
 def _usual_values(baseline: BaselineThreshold) -> Floats:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
-from dataclasses import dataclass
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
+from advisor.core.detection.alarm_budget import AlarmBudget
 from advisor.core.enumeration import listed
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
-from advisor.decisions.alarm_budgets import state_budget
+from advisor.decisions.alarm_budgets import follow_shared_budget, state_own_budget
+from advisor.management.alarm_budget_option import StatedBudget, own_budget_option
 from advisor.management.product_command import ProductCommand, find_resource, level_text
 from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
+from advisor.pipeline.alarm_budgets import budget_of, shared_budget
 from advisor.resource_kinds.registry import plural_words, stated_kinds
 
 
@@ -54,8 +56,9 @@ class Command(ProductCommand):
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
         change.add_argument(
-            "--alarms-per-week", type=_budget, metavar="N|none",
-            help="false alarms that its baseline may raise (1); none: the percentile alone",
+            "--alarms-per-week", type=own_budget_option, metavar="N|none|shared",
+            help="false alarms that its baseline may raise; none: the percentile alone; shared: "
+            "its part of that of all, or 1 where there is none (the default)",
         )  # fmt: skip
         _add_limits(change)
         remove = add_verb(
@@ -75,8 +78,9 @@ class Command(ProductCommand):
                 changed = None
             case _:
                 changed = None
+        shared = shared_budget(organisation.pk)
         rows = [
-            _row(resource)
+            _row(resource, shared)
             for resource in Resource.objects.filter(organisation=organisation).prefetch_related(
                 "attachments__host"
             )
@@ -115,9 +119,7 @@ class Command(ProductCommand):
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
         resource = find_resource(organisation, options["name"])
         if options["alarms_per_week"] is not None:
-            state_budget(
-                resource=resource, alarms_per_week=options["alarms_per_week"].alarms_per_week
-            )
+            _state_budget(resource, options["alarms_per_week"])
         inventory.change_resource(
             resource=resource,
             capacity=(
@@ -129,20 +131,11 @@ class Command(ProductCommand):
         return _state_facts(resource, options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stated:
-    """A budget that was stated; None takes it away."""
-
-    alarms_per_week: float | None
-
-
-def _budget(text: str) -> _Stated:
-    if text == "none":
-        return _Stated(alarms_per_week=None)
-    try:
-        return _Stated(alarms_per_week=float(text))
-    except ValueError:
-        raise ArgumentTypeError(f'"{text}" is neither a number nor none') from None
+def _state_budget(resource: Resource, stated: StatedBudget | str) -> None:
+    if isinstance(stated, StatedBudget):
+        state_own_budget(resource=resource, alarms_per_week=stated.alarms_per_week)
+    else:
+        follow_shared_budget(resource=resource)
 
 
 def _defaults(choice: str) -> str:
@@ -215,9 +208,10 @@ def _attachment(text: str) -> tuple[str, str]:
     return host, device
 
 
-def _row(resource: Resource) -> dict[str, Any]:
+def _row(resource: Resource, shared: AlarmBudget | None) -> dict[str, Any]:
     attachments = list(resource.attachments.all())
     names = [str(item) for item in attachments]
+    budget = budget_of(resource, shared)
     return {
         "id": resource.pk,
         "name": resource.name,
@@ -235,7 +229,8 @@ def _row(resource: Resource) -> dict[str, Any]:
         "mode": resource.mode,
         "threshold": resource.threshold,
         "threshold_mode": resource.threshold_mode,
-        "alarms_per_week": resource.alarms_per_week,
+        "alarms_per_week": None if budget is None else budget.alarms_per_week,
+        "alarms_shared_by": None if budget is None else budget.shared_by,
         "window_s": resource.window_s,
         "discovered": resource.discovered,
         "vanished_at": resource.vanished_at,

@@ -9,7 +9,11 @@ import pytest
 
 from advisor.core.detection.threshold import Threshold
 from advisor.decisions import inventory
-from advisor.decisions.alarm_budgets import state_budget
+from advisor.decisions.alarm_budgets import (
+    follow_shared_budget,
+    state_own_budget,
+    state_shared_budget,
+)
 from advisor.history.reader import thresholds_of
 from advisor.models import (
     Incident,
@@ -101,7 +105,7 @@ def test_hour_of_the_week_counts_unless_it_was_congested(
 
 def test_budget_of_false_alarms_sets_how_far_above_the_usual_value_it_is(cluster: Cluster) -> None:
     lun = learning(cluster)
-    state_budget(resource=lun, alarms_per_week=1.0)
+    state_own_budget(resource=lun, alarms_per_week=1.0)
     remember(lun, lambda at: 8.0 if at.hour == 3 and at.day % 2 else 4.0, days=28)
 
     reading = learnt(lun).at(NOW)
@@ -109,6 +113,25 @@ def test_budget_of_false_alarms_sets_how_far_above_the_usual_value_it_is(cluster
     # p80 is 4 at noon; at night it is 8 in two or three weeks of four, so no day has a peak above.
     assert reading.value == pytest.approx(5.0)
     assert reading.reason.startswith("1.25 times p80 of the same hour of the week, allows 1")
+
+
+def test_part_of_the_budget_of_all_is_learnt_and_said(cluster: Cluster) -> None:
+    lun = learning(cluster)
+    follow_shared_budget(resource=lun)
+    inventory.add_resource(
+        organisation=cluster.organisation, name="other", kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "other")],
+    )  # fmt: skip
+    Resource.objects.filter(name="other").update(threshold_mode=ThresholdMode.BASELINE)
+    state_shared_budget(organisation=cluster.organisation, alarms_per_week=1.0)
+    remember(lun, lambda _: 4.0, days=7)
+
+    reading = learnt(lun).at(NOW)
+
+    # Two resources: ceil(14 / 1) - 1
+    assert reading.reason.endswith(
+        "allows 1 false alarm a week over 2 resources; based on 7 days (13 needed to guarantee it)"
+    )
 
 
 def test_history_before_the_disks_were_replaced_is_forgotten(cluster: Cluster) -> None:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.alarm_budget import GRAVE, MARGIN, alarm_levels, factor_for
+from advisor.core.detection.alarm_budget import (
+    GRAVE,
+    MARGIN,
+    AlarmBudget,
+    alarm_levels,
+    factor_for,
+)
 from advisor.core.detection.congestion import ALARMS, FRESH, DetectorSettings, detect
 from advisor.core.detection.normal_history import HistoryPoint, Stretch
 from advisor.core.detection.reading import Reading
@@ -19,6 +25,7 @@ from advisor.core.waterfill import Floats
 START = datetime(2026, 3, 2, tzinfo=UTC)
 STEP_S = 300.0
 A_DAY = 288
+ONE_A_WEEK = AlarmBudget(alarms_per_week=1.0)
 SETTINGS = DetectorSettings(activity_floor=0.0, longest_gap_s=1000.0)
 
 
@@ -64,7 +71,7 @@ def test_factor_leaves_as_many_days_above_as_the_budget_allows() -> None:
     ratios = np.repeat(1 + np.arange(1, 28) / 100, A_DAY)
     seconds = STEP_S * np.arange(len(ratios))
 
-    found = factor_for(ratios, seconds, alarms_per_week=1.0)
+    found = factor_for(ratios, seconds, budget=ONE_A_WEEK)
 
     assert found.value == pytest.approx(MARGIN * 1.24)
     assert found.reason == "allows 1 false alarm a week; based on 27 days"
@@ -73,7 +80,7 @@ def test_factor_leaves_as_many_days_above_as_the_budget_allows() -> None:
 def test_with_few_days_it_is_above_the_highest_and_says_how_many_are_needed() -> None:
     ratios = np.repeat([1.3, 1.1, 1.2], A_DAY)
 
-    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), alarms_per_week=1.0)
+    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), budget=ONE_A_WEEK)
 
     assert found.value == pytest.approx(MARGIN * 1.3)
     assert found.reason == (
@@ -85,7 +92,7 @@ def test_factor_is_never_above_what_is_grave_and_says_that_the_budget_may_break(
     # All days reach 2.5 times the usual value: with the margin that would be 3.125.
     ratios = np.full(14 * A_DAY, 2.5)
 
-    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), alarms_per_week=1.0)
+    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), budget=ONE_A_WEEK)
 
     assert found.value == GRAVE
     assert found.reason == (
@@ -94,8 +101,47 @@ def test_factor_is_never_above_what_is_grave_and_says_that_the_budget_may_break(
     )
 
 
+def peaks(days: int) -> Floats:
+    """Windows of days whose peaks are 1.01, 1.02 ..."""
+    return np.repeat(1 + np.arange(1, days + 1) / 100, A_DAY)
+
+
+def test_part_of_a_budget_that_no_days_can_guarantee_is_estimated_above_the_highest() -> None:
+    ratios = peaks(28)
+    share = AlarmBudget(alarms_per_week=5.0, shared_by=200)
+
+    found = factor_for(ratios, STEP_S * np.arange(len(ratios)), budget=share)
+
+    # The upper 7 of 28 peaks are 1.22 to 1.28, above 1.21. Each is to be so much rarer:
+    exponent = np.mean([np.log(peak / 1.21) for peak in np.arange(1.22, 1.285, 0.01)])
+    rarer = 7 / 29 / (5 / 200 / 7)
+    assert found.value == pytest.approx(MARGIN * 1.21 * rarer**exponent)
+    assert found.value > MARGIN * 1.28
+    assert found.reason == (
+        "allows 5 false alarms a week over 200 resources; based on 28 days (279 needed to "
+        "guarantee it, so it is estimated)"
+    )
+
+
+@given(st.lists(st.floats(0, 4), min_size=1, max_size=40), st.integers(1, 300))
+def test_more_resources_that_share_a_budget_never_lower_the_threshold(
+    days: list[float], shared_by: int
+) -> None:
+    ratios = np.repeat(days, 24)
+    seconds = 3600.0 * np.arange(len(ratios))
+
+    few, many = (
+        factor_for(ratios, seconds, budget=AlarmBudget(alarms_per_week=1.0, shared_by=count)).value
+        for count in (shared_by, shared_by + 1)
+    )
+
+    assert few <= many <= GRAVE
+
+
 def test_what_never_exceeds_its_usual_value_is_judged_by_the_margin() -> None:
-    found = factor_for(np.full(A_DAY, 0.5), STEP_S * np.arange(A_DAY), alarms_per_week=0.5)
+    found = factor_for(
+        np.full(A_DAY, 0.5), STEP_S * np.arange(A_DAY), budget=AlarmBudget(alarms_per_week=0.5)
+    )
 
     assert found.value == MARGIN
     assert found.reason == (
@@ -112,7 +158,7 @@ def steady(seed: int, days: int) -> Floats:
     return 20.0 * np.exp(drift)
 
 
-def alarms(values: Floats, *, learnt_days: int, alarms_per_week: float | None) -> int:
+def alarms(values: Floats, *, learnt_days: int, budget: AlarmBudget | None) -> int:
     """Alarms after the first days, the baseline learnt anew each day, without what was alarmed."""
     state, count, begun = FRESH, 0, None
     points = history(values)
@@ -121,7 +167,7 @@ def alarms(values: Floats, *, learnt_days: int, alarms_per_week: float | None) -
         threshold = baseline_threshold(
             points[max(begin - 28 * A_DAY, 0) : begin],
             congested=congested,
-            alarms_per_week=alarms_per_week,
+            budget=budget,
         )
         found = detect(
             readings(values[begin : begin + A_DAY], begin),
@@ -142,15 +188,15 @@ def alarms(values: Floats, *, learnt_days: int, alarms_per_week: float | None) -
 def test_steady_heavy_user_raises_no_alarm_in_thirty_days() -> None:
     values = steady(1, days=58)
 
-    assert alarms(values, learnt_days=28, alarms_per_week=None) >= 15
-    assert alarms(values, learnt_days=28, alarms_per_week=1.0) == 0
+    assert alarms(values, learnt_days=28, budget=None) >= 15
+    assert alarms(values, learnt_days=28, budget=ONE_A_WEEK) == 0
 
 
 def test_steady_user_that_doubles_raises_one() -> None:
     values = steady(2, days=32)
     values[-A_DAY // 2 :] *= 2.5
 
-    assert alarms(values, learnt_days=28, alarms_per_week=1.0) == 1
+    assert alarms(values, learnt_days=28, budget=ONE_A_WEEK) == 1
 
 
 def test_grave_contention_of_every_day_raises_an_alarm_each_day() -> None:
@@ -161,7 +207,7 @@ def test_grave_contention_of_every_day_raises_an_alarm_each_day() -> None:
         # An hour above three times the usual value, which is 26 ms at most by p95.
         values[begin : begin + 12] = rng.uniform(100, 120, 12)
 
-    assert alarms(values, learnt_days=7, alarms_per_week=1.0) >= 49
+    assert alarms(values, learnt_days=7, budget=ONE_A_WEEK) >= 49
 
 
 def test_uplink_is_congested_where_it_is_full_however_much_it_varies() -> None:
@@ -171,7 +217,7 @@ def test_uplink_is_congested_where_it_is_full_however_much_it_varies() -> None:
     points = history(np.tile(day, 14))
 
     bursts, often_full = (
-        baseline_threshold(some, alarms_per_week=1.0, full_at=0.9).at(START + timedelta(days=14))
+        baseline_threshold(some, budget=ONE_A_WEEK, full_at=0.9).at(START + timedelta(days=14))
         for some in (points, history(np.full(14 * A_DAY, 0.95)))
     )
 
@@ -182,11 +228,11 @@ def test_uplink_is_congested_where_it_is_full_however_much_it_varies() -> None:
 
 def test_budget_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^alarms_per_week is "):
-        baseline_threshold([], alarms_per_week=0.0)
+        AlarmBudget(alarms_per_week=0.0)
 
 
 def test_baseline_says_how_far_above_the_usual_value_it_is() -> None:
-    threshold = baseline_threshold(history(np.full(7 * A_DAY, 4.0)), alarms_per_week=1.0)
+    threshold = baseline_threshold(history(np.full(7 * A_DAY, 4.0)), budget=ONE_A_WEEK)
 
     found = threshold.at(START + timedelta(days=7))
 
@@ -207,7 +253,7 @@ def test_days_that_raised_an_alarm_count_for_the_budget() -> None:
         for n in range(14)
     ]
 
-    found = baseline_threshold(points, congested=congested, alarms_per_week=1.0)
+    found = baseline_threshold(points, congested=congested, budget=ONE_A_WEEK)
 
     assert isinstance(found, BaselineThreshold)
     assert found.overall == 4.0
