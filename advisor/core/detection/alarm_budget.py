@@ -6,9 +6,10 @@ exceeds the k-th lowest of n peaks with a probability of at most 1 - k / (n + 1)
 prediction). Windows of one day may depend on each other in any way: only whole days are compared.
 
 A small part of a budget over many resources needs more days than there are to guarantee it. The
-factor is then estimated from the highest peaks, whose logarithms are taken to fall off
-exponentially (Weissman 1978, with the estimator of Hill): better than the highest peak, and no
-guarantee.
+logarithms of the highest peaks are then taken to fall off exponentially, and the factor is what a
+new day exceeds with the chance of the budget if they do: better than the highest peak, and no
+guarantee. With s the sum of k excesses above a peak, another exceeds it by more than t s with a
+probability of (1 + t) ** -k.
 
 Of latencies the threshold is at most three times the usual value, margin included: what is grave
 each day is no false alarm, and is not learnt away. Noise that reaches so far breaks the budget.
@@ -100,11 +101,11 @@ def _level(peaks: Floats, budget: AlarmBudget) -> float:
     if len(peaks) < ENOUGH_DAYS:
         return float(peaks[-1])
     count = round(TAIL_PART * len(peaks))
-    tail = np.maximum(peaks[-count - 1 :], SMALLEST_PEAK)
-    exponent = float(np.mean(np.log(tail[1:] / tail[0])))
-    rarer = count / ((len(peaks) + 1) * budget.chance_a_day)
-    log = math.log(tail[0]) + exponent * math.log(rarer)
-    return max(float(peaks[-1]), math.exp(min(log, LARGEST_LOG)))
+    tail = np.log(np.maximum(peaks[-count - 1 :], SMALLEST_PEAK))
+    # By as much rarer than a day above the lowest of them.
+    rarer = (count + 1) / (len(peaks) + 1) / budget.chance_a_day
+    excess = float(np.sum(tail[1:] - tail[0])) * (math.pow(rarer, 1 / count) - 1)
+    return max(float(peaks[-1]), math.exp(min(float(tail[0]) + excess, LARGEST_LOG)))
 
 
 def _reason(budget: AlarmBudget, *, days: int, held_at: float | None) -> str:
