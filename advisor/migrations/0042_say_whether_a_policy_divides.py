@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('advisor', '0043_give_baselines_a_budget'),
+        ('advisor', '0041_share_alarm_budgets'),
     ]
 
     operations = [
