@@ -10,8 +10,21 @@ from datetime import datetime
 
 from enforcers import canonical_json, field_checks
 from enforcers.errors import ContractError
+from enforcers.exchange import KEPT_PERIODS, PERIOD_S
 
 LIMITS_VERSION = 1
+_KEPT_S = KEPT_PERIODS * PERIOD_S
+BORROWED_S = _KEPT_S - PERIOD_S / 2
+"""After the last question that was answered a host gives back what it borrowed.
+
+The service forgets the host later, and then gives the others what is theirs.
+"""
+LENT_S = _KEPT_S + BORROWED_S + PERIOD_S
+"""After it last said that it lends a host may take it back without asking.
+
+Until the service forgets it, it lends that on; who is cut off then as well gives it back
+`BORROWED_S` later. A period is for what is on its way.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

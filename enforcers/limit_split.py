@@ -3,7 +3,10 @@
 Each host has a part by the policy, and these add up to the limit. Hosts that tell what they do
 lend each other what they do not use; one that tells nothing keeps its own part, for nobody else
 counts it. A host is granted more only once those that had it claim less, and takes it only once
-it has claimed it, so that an answer which is late or lost never makes the sum exceed the limit.
+it has claimed it, so that an answer which is late or lost does not make the sum exceed the limit.
+It gives back what it borrowed, and takes back what it lent, by its own clock
+(`limit_exchange.BORROWED_S`, `LENT_S`), whatever it hears. Beyond the limit are only what is
+open to hosts that are idle or content (below), and 1 % of rounding.
 """
 
 import math
@@ -23,25 +26,34 @@ _ROUNDING_RATIO = 0.01
 def own_parts(limit: float, reserved: Sequence[float]) -> tuple[float, ...]:
     """Each host's part by the policy: what is reserved there, and as much of the rest as others.
 
-    Reservations beyond the limit are cut in proportion.
+    Reservations beyond the limit are cut in proportion. No host has nothing, for a limit of 0 is
+    none: where others reserve it all, it has what stays open on an idle one.
     """
+    is_little = min(reserved) < IDLE_RATIO * limit / len(reserved)
+    least = IDLE_RATIO * limit if is_little else 0.0
     total = math.fsum(reserved)
-    if total >= limit:
-        return tuple(limit * one / total for one in reserved)
-    rest = (limit - total) / len(reserved)
-    return tuple(one + rest for one in reserved)
+    kept = min(1.0, (limit - least) / total) if total > 0 else 1.0
+    rest = max(least, limit - kept * total) / len(reserved)
+    return tuple(kept * one + rest for one in reserved)
 
 
 def granted(own: LimitUse, others: Sequence[LimitUse]) -> float:
-    """What the host that tells of `own` may do of the limit, as far as it has claimed it."""
+    """What the host that tells of `own` may do of the limit, as far as it has claimed it.
+
+    It keeps what it claims as far as the others' claims leave it, and is given more only of what
+    they will not take. A little is always open, so that it shows that it wants more.
+    """
     uses = [own, *others]
     budget = math.fsum(use.own for use in uses)
     dues = _dues(budget, uses)
-    taken = math.fsum(
-        _taken(use, due, budget, dues) for use, due in zip(others, dues[1:], strict=True)
-    )
+    theirs = [
+        (use, _due_with_rest(use, due, budget, dues))
+        for use, due in zip(others, dues[1:], strict=True)
+    ]
     due = _due_with_rest(own, dues[0], budget, dues)
-    part = min(due, max(budget - taken, min(own.claimed, due)))
+    kept = min(own.claimed, budget - math.fsum(_kept(*one) for one in theirs))
+    more = budget - math.fsum(max(one[1], _kept(*one)) for one in theirs)
+    part = max(min(due, max(kept, more)), IDLE_RATIO * own.own)
     return max(part, _open(own, dues[0])) if _is_anybody_held(uses) and not own.is_held else part
 
 
@@ -56,11 +68,10 @@ def _due_with_rest(use: LimitUse, due: float, budget: float, dues: Sequence[floa
     return due + max(0.0, budget - math.fsum(dues)) * use.own / budget
 
 
-def _taken(use: LimitUse, due: float, budget: float, dues: Sequence[float]) -> float:
-    """What must be left to a host: its due, or all that it claims until it has heard of less."""
-    due = _due_with_rest(use, due, budget, dues)
+def _kept(use: LimitUse, due: float) -> float:
+    """What a host does of what it claims; all of it until it has heard that its due is less."""
     most = (due if use.is_held else max(due, _open(use, due))) * (1 + _ROUNDING_RATIO)
-    return use.claimed if use.claimed > most else due
+    return use.claimed if use.claimed > most else min(use.claimed, due)
 
 
 def _open(use: LimitUse, due: float) -> float:

@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from enforcers.limit_exchange import (
@@ -101,6 +101,7 @@ demands = st.lists(st.sampled_from([0.0, 1.0, 40.0, 150.0, 200.0, 2000.0]), min_
 
 
 @given(demands, st.integers(0, 2**32 - 1))
+@example([0.0, 0.0], 342659179)  # content, then idle unheard, then held
 def test_sum_stays_within_the_limit_whatever_is_late_or_lost(
     wanted: list[float], seed: int
 ) -> None:
@@ -111,10 +112,13 @@ def test_sum_stays_within_the_limit_whatever_is_late_or_lost(
         place = chance.randrange(len(wanted))
         if chance.random() < 0.2:
             hosts.demands[place] = chance.choice([0.0, 30.0, 200.0, 2000.0])
-        hosts.ask(place, is_lost=chance.random() < 0.2)
+        is_lost = chance.random() < 0.2
+        hosts.ask(place, is_lost=is_lost)
 
-        for other, use in enumerate(hosts.told):
-            content[other] = content[other] if use.is_held else use.rate
+        use = hosts.told[place]
+        if not use.is_held:
+            # Who does not hear the answer keeps what it was granted for more.
+            content[place] = max(content[place], use.rate) if is_lost else use.rate
         is_open = (ROOM_RATIO - 1) * math.fsum(content) + IDLE_RATIO * LIMIT
         assert math.fsum(hosts.rates) <= LIMIT * 1.01 + is_open
 
@@ -139,9 +143,15 @@ def test_own_parts_add_up_and_hold_what_is_reserved(reserved: list[float]) -> No
     parts = own_parts(LIMIT, reserved)
 
     assert math.fsum(parts) == pytest.approx(LIMIT)
-    if math.fsum(reserved) <= LIMIT:
+    assert min(parts) > 0
+    if math.fsum(reserved) <= LIMIT * (1 - IDLE_RATIO):
         for part, least in zip(parts, reserved, strict=True):
             assert part >= least - 1e-9
+
+
+def test_host_keeps_a_little_where_another_has_reserved_it_all() -> None:
+    # 5 % of 600 are left to both; the reservation is cut by that.
+    assert own_parts(LIMIT, [600.0, 0.0]) == pytest.approx([585, 15])
 
 
 def test_what_is_told_and_granted_comes_back_from_the_wire() -> None:

@@ -21,11 +21,12 @@ from enforcers.mechanisms.cgroup_io import controls, io_text
 from enforcers.mechanisms.cgroup_io.controls import Controls, claim_of
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
 from enforcers.mechanisms.cgroup_io.entitled_weights import Contender, entitled_weights
-from enforcers.mechanisms.cgroup_io.followed_limits import FollowedLimits, Parts
+from enforcers.mechanisms.cgroup_io.followed_limits import FollowedLimits
 from enforcers.mechanisms.cgroup_io.grip import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
+from enforcers.mechanisms.cgroup_io.lent_parts import Parts
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
 from enforcers.mechanisms.cgroup_io.standing import Standing
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice

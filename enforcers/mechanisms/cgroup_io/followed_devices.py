@@ -17,6 +17,7 @@ from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
+from enforcers.mechanisms.cgroup_io.lent_parts import Parts
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.standing import Standing
 
@@ -42,6 +43,11 @@ class FollowedDevices:
         standing = known[1].standing
         is_same = known[0].allocations == desired.allocations
         return standing if is_same else replace(standing, weights={}, limits={}, exceeded={})
+
+    def limits(self, device: str) -> Mapping[str, Parts]:
+        """The parts of limits that the loop has set, for whatever policy."""
+        known = self._followed.get(device)
+        return {} if known is None else known[1].standing.limits
 
     def is_divided(self, spec: ResourceSpec, device: str) -> bool:
         """Whether the host has a part of the datastore, which takes a model to hold it to."""

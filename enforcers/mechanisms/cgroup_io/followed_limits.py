@@ -3,14 +3,15 @@
 What a limit holds, and how it counts, is computed by `pooled_limit` and `summed_limit`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from enforcers.contract import Allocation, IoCount, Unit
 from enforcers.mechanisms.cgroup_io import controls
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, did
-from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
+from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits, Stated
+from enforcers.mechanisms.cgroup_io.lent_parts import Parts, rate_of, sum_of_parts
 from enforcers.mechanisms.cgroup_io.limit_grip import LimitGrip, next_limit_grip
 from enforcers.mechanisms.cgroup_io.pooled_limit import (
     Pool,
@@ -30,8 +31,6 @@ from enforcers.mechanisms.cgroup_io.summed_limit import (
 
 _COUNTED_BYTES = 32 * 1024
 
-Parts = Mapping[str, str]
-"""What stands in io.max of a group, by its keys."""
 Make = Callable[[str, Parts], bool]
 """Writes other parts for a group; False if that fails."""
 ReadBytes = Callable[[str], Count | None]
@@ -89,11 +88,11 @@ class FollowedLimits:
             for group in limit.disks
         }
 
-    def renew(self, kept: Sequence[Allocation], unit: Unit, are_set: Iterable[str]) -> None:
-        """Go on after a pass. Groups that are not `are_set` have what the policy sets at first."""
+    def renew(self, kept: Sequence[Allocation], unit: Unit, standing: Mapping[str, Parts]) -> None:
+        """Go on after a pass. Groups with no `standing` parts have what the policy sets first."""
+        if self._joint is not None:
+            self._joint.renew(_joint_limits(kept, unit, standing))
         before, self._limits = self._limits, {}
-        present = set(are_set)
-        joint: dict[str, float] = {}
         for item in kept:
             together = controls.disks_of(item, kept)
             value = controls.limit_over(together, unit)
@@ -103,18 +102,21 @@ class FollowedLimits:
             name = group if len(together) == 1 else f"sum of {item.workload}"
             known = before.get(name)
             joint_of = None if item.joint_limit is None else item.workload
-            if joint_of is not None:
-                joint[joint_of] = value
             if known is None or (known.stated, known.joint_of) != (value, joint_of):
-                known = _Limit(stated=value, value=value, joint_of=joint_of, disks={})
+                known = _Limit(
+                    stated=value, value=self._value(value, joint_of), joint_of=joint_of, disks={}
+                )
             limit = self._limits.setdefault(name, replace(known, disks={}))
-            disk = known.disks.get(group) if group in present else None
+            disk = known.disks.get(group) if group in standing else None
             limit.disks[group] = disk or _Disk(
-                pool=first_pool(value / len(together), unit),
+                pool=_first_pool(value, unit, standing.get(group), disks=len(together)),
                 is_sized=unit is Unit.IOPS and item.io_count is IoCount.PER_32_KIB,
             )
-        if self._joint is not None:
-            self._joint.renew(joint)
+
+    def _value(self, stated: float, joint_of: str | None) -> float:
+        """What a limit is here: of one over several hosts this host's part now."""
+        part = None if self._joint is None or joint_of is None else self._joint.part(joint_of)
+        return stated if part is None else part
 
     def follow(self, done: Mapping[str, Did], read_bytes: ReadBytes, make: Make) -> None:
         """One period."""
@@ -144,15 +146,44 @@ class FollowedLimits:
         _make_parts(limit, rates, took, parts, make)
 
 
+def _joint_limits(
+    kept: Sequence[Allocation], unit: Unit, standing: Mapping[str, Parts]
+) -> dict[str, Stated]:
+    """By workload the limits that other hosts hold too."""
+    found: dict[str, Stated] = {}
+    for item in kept:
+        together = controls.disks_of(item, kept)
+        own = controls.limit_over(together, unit)
+        if item.joint_limit is None or own is None:
+            continue
+        is_set = any(disk.selector.value in standing for disk in together)
+        found[item.workload] = Stated(
+            own=own,
+            limit=item.joint_limit,
+            standing=sum_of_parts(together, unit, standing, own=own) if is_set else None,
+        )
+    return found
+
+
+def _first_pool(limit: float, unit: Unit, standing: Parts | None, *, disks: int) -> Pool:
+    """What the policy sets, or what stands from before."""
+    pool, rate = first_pool(limit / disks, unit), rate_of(standing, unit)
+    if standing is None or rate is None:
+        return pool
+    reads, writes = (int(standing[key]) for key in controls.limit_keys(unit))
+    return replace(pool, limit=min(rate, limit), reads=reads, writes=writes)
+
+
 def _with_another_value(
     limit: _Limit, parts: Sequence[float], value: float | None
 ) -> Sequence[float]:
     """The parts of the disks once the host has another part of a joint limit."""
     if value is None or value == limit.value:
         return parts
-    ratio = value / limit.value
-    limit.value, limit.window = value, Window()
-    return [part * ratio for part in parts]
+    before, limit.value, limit.window = limit.value, value, Window()
+    if before <= 0:
+        return [value / len(parts) for _ in parts]
+    return [part * value / before for part in parts]
 
 
 def _make_parts(

@@ -1,6 +1,8 @@
 """This host's parts of limits that it holds together with other hosts.
 
-Counts each period, has it told, and takes the answer when it comes; waits for nothing.
+Counts each period, has it told, and takes the answer when it comes; waits for nothing. Without
+answers it gives back what it borrowed before the service may give it to others, and takes back
+what it lent once they must have given it back.
 """
 
 import logging
@@ -8,10 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from enforcers.exchange import KEPT_PERIODS, PERIOD_S
+from enforcers.exchange import PERIOD_S
 from enforcers.following import PERIOD_S as FOLLOWED_S
 from enforcers.joint_post import Limits
-from enforcers.limit_exchange import LimitsGranted, LimitUse
+from enforcers.limit_exchange import BORROWED_S, LENT_S, LimitsGranted, LimitUse
 from enforcers.mechanisms.cgroup_io.pooled_limit import SLICES_PER_S
 
 log = logging.getLogger(__name__)
@@ -24,19 +26,36 @@ _SMALL_PART, _FULL_RATIO_OF_SMALL = 2 * SLICES_PER_S, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What a policy says of a limit: the host's `own` part, and the `limit` over all hosts.
+
+    `standing` is what stands in the kernel from before; None if nothing does.
+    """
+
+    own: float
+    limit: float
+    standing: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A workload's part now, `own` by the policy, and what it was let do and did in the period.
+    """A workload's part now, and what it was let do and did in the period.
 
     `claimed` is what the others have been told of.
     """
 
-    own: float
+    stated: Stated
     now: float
     claimed: float
     let: float = 0.0
     done: float = 0.0
     elapsed_s: float = 0.0
     held_s: float = 0.0
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether others may have some of what the policy gives this host."""
+        return self.now < self.stated.own
 
     def use_of(self, workload: str) -> LimitUse:
         """What is told of it."""
@@ -45,42 +64,73 @@ class _Part:
         )
         return LimitUse(
             workload=workload,
-            own=self.own,
+            own=self.stated.own,
             claimed=self.claimed,
             rate=self.done / self.elapsed_s if self.elapsed_s > 0 else 0.0,
             is_held=self.elapsed_s > 0 and is_full,
         )
 
     def granted(self, part: float) -> "_Part":
-        """No more than the others know of; what is more is claimed first."""
+        """No more than the others know of; what is more is claimed first.
+
+        The answer is not signed, and the policy is: no more than the limit over all hosts.
+        """
+        part = min(part, self.stated.limit)
         return replace(self, now=min(part, self.claimed), claimed=part)
+
+    def alone(self) -> "_Part":
+        """What was borrowed is given back. All of its own is claimed, and not yet taken."""
+        own = self.stated.own
+        return replace(self, now=min(self.now, own), claimed=own)
+
+    def taken_back(self) -> "_Part":
+        """The part by the policy."""
+        return replace(self, now=self.stated.own, claimed=self.stated.own)
 
     def in_next_period(self) -> "_Part":
         """With nothing counted yet."""
-        return _Part(own=self.own, now=self.now, claimed=self.claimed)
+        return _Part(stated=self.stated, now=self.now, claimed=self.claimed)
 
 
 class JointLimits:
-    """The joint limits of one resource, by workload; each begins with the part by the policy."""
+    """The joint limits of one resource, by workload.
+
+    Each begins with the part by the policy, or with what stands of it in the kernel if that is
+    less: others may have the rest. It begins alone, and is so until it hears the others, and
+    again without an answer for `BORROWED_S`.
+    """
 
     def __init__(self, post: Limits, *, resource: str) -> None:
         self.resource = resource
         self._post = post
         self._parts: dict[str, _Part] = {}
         self._told: tuple[LimitUse, ...] = ()
-        self._is_answered = self._may_tell_again = True
-        self._periods_since = 0
-        self._counted_s = -math.inf
+        self._may_tell_again = True
+        self._told_s = self._counted_s = -math.inf
+        self._heard_s: float | None = None
+        self._alone_s: float | None = None
 
-    def renew(self, own: Mapping[str, float]) -> None:
+    def renew(self, stated: Mapping[str, Stated]) -> None:
         """Go on with these, which a policy gives this host."""
-        known = self._parts
-        self._parts = {
-            workload: known[workload]
-            if workload in known and known[workload].own == part
-            else _Part(own=part, now=part, claimed=part)
-            for workload, part in own.items()
-        }
+        self._parts = {workload: self._renewed(workload, one) for workload, one in stated.items()}
+
+    def _renewed(self, workload: str, stated: Stated) -> _Part:
+        known = self._parts.get(workload)
+        if known is not None and _is_same(known.stated, stated):
+            return known
+        before = stated.standing if known is None else known.now
+        now = stated.own if before is None else min(before, stated.own)
+        new = _Part(stated=stated, now=now, claimed=now)
+        if not self._is_alone:
+            return new
+        if new.is_lent:
+            # Who borrowed it may not have heard of this policy yet.
+            self._alone_s = None
+        return new.alone()
+
+    @property
+    def _is_alone(self) -> bool:
+        return self._heard_s is None
 
     def part(self, workload: str) -> float | None:
         """What the workload may do here now; None if it has no joint limit."""
@@ -103,51 +153,60 @@ class JointLimits:
 
     def follow(self, now_s: float) -> None:
         """Part of a period: take what came, and once a whole one is over, have it told."""
+        if not self._parts:
+            # Who comes back to a limit begins anew.
+            self._heard_s = self._alone_s = None
+            return
         answer = self._post.take_answer(self.resource)
         if answer is not None:
-            self._hear(answer)
+            self._hear(answer, now_s)
+        self._note_silence(now_s)
         if now_s < self._counted_s + PERIOD_S - _SLACK_S:
             return
         self._counted_s = now_s
-        self._note_silence()
         uses = tuple(part.use_of(workload) for workload, part in sorted(self._parts.items()))
         self._parts = {workload: part.in_next_period() for workload, part in self._parts.items()}
-        self._tell(uses)
+        self._tell(uses, now_s)
         self._may_tell_again = True
 
-    def _tell(self, uses: tuple[LimitUse, ...]) -> None:
-        self._told, self._is_answered = uses, not uses
-        if uses:
-            self._post.put(self.resource, uses)
+    def _tell(self, uses: tuple[LimitUse, ...], now_s: float) -> None:
+        self._told, self._told_s = uses, now_s
+        self._post.put(self.resource, uses)
 
-    def _hear(self, answer: LimitsGranted) -> None:
+    def _hear(self, answer: LimitsGranted, now_s: float) -> None:
         """Take the parts; what is claimed by another measure is told at once, others wait."""
-        if self._periods_since >= KEPT_PERIODS:
-            log.info("limits divided by demand again", extra={"resource": self.resource})
-        self._is_answered, self._periods_since = True, 0
-        for grant in answer.limits:
-            if (known := self._parts.get(grant.workload)) is not None:
-                self._parts[grant.workload] = known.granted(grant.part)
+        parts = {grant.workload: grant.part for grant in answer.limits}
+        if self._is_alone:
+            log.info("limits divided by demand", extra={"resource": self.resource})
+        self._heard_s = self._told_s
+        self._parts = {
+            workload: part.granted(parts[workload]) if workload in parts else part
+            for workload, part in self._parts.items()
+        }
         claims = {workload: part.claimed for workload, part in self._parts.items()}
         told = tuple(
             replace(use, claimed=claims.get(use.workload, use.claimed)) for use in self._told
         )
         if told != self._told and self._may_tell_again:
             self._may_tell_again = False
-            self._tell(told)
+            self._tell(told, now_s)
 
-    def _note_silence(self) -> None:
-        """Without an answer for as long as others count what this host told, each has its own."""
-        if self._is_answered:
-            return
-        self._periods_since += 1
-        if self._periods_since == KEPT_PERIODS:
+    def _note_silence(self, now_s: float) -> None:
+        """Give back in time what was borrowed, and take back in time what was lent."""
+        if self._heard_s is not None and now_s >= self._heard_s + BORROWED_S:
             log.info("limits divided by the policy", extra={"resource": self.resource})
-        if self._periods_since >= KEPT_PERIODS:
-            self._parts = {
-                workload: replace(part, now=part.own, claimed=part.own)
-                for workload, part in self._parts.items()
-            }
+            self._heard_s, self._alone_s = None, now_s
+            self._parts = {workload: part.alone() for workload, part in self._parts.items()}
+        if not self._is_alone:
+            return
+        if self._alone_s is None:
+            self._alone_s = now_s
+        if now_s >= self._alone_s + LENT_S:
+            self._parts = {workload: part.taken_back() for workload, part in self._parts.items()}
+
+
+def _is_same(one: Stated, other: Stated) -> bool:
+    return (one.own, one.limit) == (other.own, other.limit)
 
 
 def _full_ratio(part: float) -> float:

@@ -29,6 +29,7 @@ from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
 from enforcers.mechanisms.cgroup_io.finding import Finding
 from enforcers.mechanisms.cgroup_io.fixes import fixes
+from enforcers.mechanisms.cgroup_io.lent_parts import Parts, lent_parts, parts_in_kernel
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING, located
 from enforcers.mechanisms.cgroup_io.observed import (
     IoObserved,
@@ -101,9 +102,24 @@ class CgroupIo:
             standing=Standing() if self._followed is None else self._followed.standing(desired),
             places=known,
         )
-        if desired.spec is None or not self._may_resume(desired.spec, observed):
+        if desired.spec is None or observed.problem is not None:
             return observed
-        return replace(observed, standing=ownership.resumed(desired.spec, observed))
+        if self._may_resume(desired.spec, observed):
+            observed = replace(observed, standing=ownership.resumed(desired.spec, observed))
+        limits = {**self._lent(desired, desired.spec, observed), **observed.standing.limits}
+        return replace(observed, standing=replace(observed.standing, limits=limits))
+
+    def _lent(
+        self, desired: Desired, spec: ResourceSpec, observed: IoObserved
+    ) -> Mapping[str, Parts]:
+        """What stands of limits that other hosts hold too; nothing where nobody is told."""
+        if self._post is None or spec.unit is Unit.BITS_PER_S:
+            return {}
+        if self._followed is not None and observed.device in self._followed:
+            standing = self._followed.limits(observed.device)
+        else:
+            standing = parts_in_kernel(observed)
+        return lent_parts(located(desired.allocations, observed.places), spec.unit, standing)
 
     def _may_resume(self, spec: ResourceSpec, observed: IoObserved) -> bool:
         """Whether this agent has not followed the device, which may have a part of a datastore."""

@@ -10,7 +10,7 @@ import pytest
 from enforcers.contract import Allocation, LimitScope, Outcome
 from enforcers.exchange import KEPT_PERIODS, PERIOD_S
 from enforcers.joint_post import Post
-from enforcers.limit_exchange import LimitGrant, LimitsGranted, LimitUse
+from enforcers.limit_exchange import BORROWED_S, LENT_S, LimitGrant, LimitsGranted, LimitUse
 from enforcers.limit_split import granted
 from enforcers.mechanisms.cgroup_io import io_text
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
@@ -27,6 +27,7 @@ class Service:
 
     def __init__(self) -> None:
         self.is_away = False
+        self.forged: float | None = None
         self.now_s = 0.0
         self.told: dict[str, tuple[float, Mapping[str, LimitUse]]] = {}
 
@@ -43,7 +44,9 @@ class Service:
             grants = tuple(
                 LimitGrant(
                     workload=use.workload,
-                    part=granted(use, [uses[use.workload] for uses in others]),
+                    part=granted(use, [uses[use.workload] for uses in others])
+                    if self.forged is None
+                    else self.forged,
                 )
                 for use in letter.told
             )
@@ -59,13 +62,18 @@ class Host:
         self.cgroups = FakeCgroups(folder / name / "root", iocost=False)
         for path in self.groups:
             self.cgroups.add_group(path)
-        self.post = Post()
-        (folder / name).mkdir(exist_ok=True)
-        self.rig = start_rig(folder / name, FakeTc(), host_fs=self.cgroups, post=self.post)
+        self.folder = folder / name
+        self.folder.mkdir(exist_ok=True)
         self.policy = document(*items)
         self.wanted = dict.fromkeys(self.groups, 0.0)
         self.done = dict.fromkeys(self.groups, 0.0)
-        self.outcomes = self.run_pass()
+        self.start()
+
+    def start(self) -> None:
+        """An agent, which may come after another."""
+        self.post = Post()
+        self.rig = start_rig(self.folder, FakeTc(), host_fs=self.cgroups, post=self.post)
+        self.run_pass()
 
     def run_pass(self) -> list[Outcome]:
         result = self.rig.enforcement.run(self.policy, previous=None, now_s=self.service.now_s)
@@ -182,13 +190,89 @@ def test_without_the_service_each_host_comes_to_its_own_part(pair: Pair) -> None
     pair.service.is_away = True
     pair.want(2000.0, 2000.0)
 
-    pair.run(16.0)
-
+    # One has given back what it borrowed in time; the other waits until it is sure of that.
+    assert sum(pair.run(BORROWED_S)) <= 1.03 * LIMIT
+    assert pair.run(8.0) == pytest.approx([250, 12.5], rel=0.02)
+    pair.run(LENT_S - 8.0)
     assert pair.run(8.0) == pytest.approx([250, 250], rel=0.02)
     pair.service.is_away = False
     pair.want(2000.0, 0.0)
     pair.run(24.0)
     assert pair.run(8.0) == pytest.approx([500, 0], rel=0.02)
+
+
+def lent(pair: Pair) -> Host:
+    """The second host has lent its part to the first, and wants it back."""
+    pair.want(2000.0, 0.0)
+    pair.run(24.0)
+    pair.want(2000.0, 2000.0)
+    # Of 12.5 each direction has a half.
+    assert [host.part(GROUP) for host in pair.hosts] == [500, 6]
+    return pair.hosts[1]
+
+
+def test_agent_that_starts_again_takes_nothing_back_from_those_who_borrowed_it(
+    pair: Pair,
+) -> None:
+    host = lent(pair)
+
+    host.start()
+
+    assert host.part(GROUP) == 6
+    for _ in range(16):
+        assert sum(pair.run(1.0)) <= 1.03 * LIMIT
+    assert pair.run(8.0) == pytest.approx([250, 250], rel=0.02)
+
+
+def test_agent_of_the_borrower_that_starts_again_begins_with_its_own_part(pair: Pair) -> None:
+    lent(pair)
+
+    pair.hosts[0].start()
+
+    assert [host.part(GROUP) for host in pair.hosts] == [250, 6]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"shares": 7}, {"limit": 300.0, "joint_limit": 600.0}, {"limit": 200.0}],
+    ids=["shares", "both limits", "part"],
+)
+def test_new_policy_takes_nothing_back_from_those_who_borrowed_it(
+    pair: Pair, change: dict[str, object]
+) -> None:
+    host = lent(pair)
+    host.policy = document(of_db(**change))
+
+    host.run_pass()
+
+    assert host.part(GROUP) == 6
+    assert sum(pair.run(2.0)) <= 1.03 * LIMIT
+
+
+def test_new_limit_that_is_smaller_holds_at_once(pair: Pair) -> None:
+    lent(pair)
+    for host in pair.hosts:
+        host.policy = document(of_db(limit=100.0, joint_limit=200.0))
+
+    for host in pair.hosts:
+        host.run_pass()
+
+    assert [host.part(GROUP) for host in pair.hosts] == [100, 6]
+    assert sum(pair.run(4.0)) <= 1.03 * 200
+
+
+@pytest.mark.parametrize(("told", "part"), [(1e9, 500), (0.0, 2)])
+def test_answer_moves_the_part_within_the_signed_limit(pair: Pair, told: float, part: int) -> None:
+    """The answer is not signed; the kernel takes no part below 2."""
+    pair.want(2000.0, 2000.0)
+    pair.service.forged = told
+
+    pair.run(12.0)
+
+    assert [host.part(GROUP) for host in pair.hosts] == [part, part]
+    pair.service.forged = None
+    pair.run(24.0)
+    assert pair.run(8.0) == pytest.approx([250, 250], rel=0.02)
 
 
 def test_part_of_a_host_that_says_nothing_is_left_to_it(pair: Pair) -> None:
