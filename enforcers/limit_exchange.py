@@ -85,7 +85,7 @@ class LimitGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsGranted:
-    """The answer; a limit that is not in it stays as it is."""
+    """The answer; of a limit that is not in it the host has no more than its own part."""
 
     schema_version: int = LIMITS_VERSION
     limits: tuple[LimitGrant, ...]

@@ -37,20 +37,21 @@ def own_parts(limit: float, reserved: Sequence[float]) -> tuple[float, ...]:
     return tuple(kept * one + rest for one in reserved)
 
 
-def granted(own: LimitUse, others: Sequence[LimitUse]) -> float:
+def granted(own: LimitUse, others: Sequence[LimitUse], *, limit: float) -> float:
     """What the host that tells of `own` may do of the limit, as far as it has claimed it.
 
     It keeps what it claims as far as the others' claims leave it, and is given more only of what
     they will not take. A little is always open, so that it shows that it wants more.
     """
     uses = [own, *others]
-    budget = math.fsum(use.own for use in uses)
+    total = math.fsum(use.own for use in uses)
+    # While a policy changes a host may still tell of a part that others have by the new one.
+    budget = min(total, limit)
     dues = _dues(budget, uses)
-    theirs = [
-        (use, _due_with_rest(use, due, budget, dues))
-        for use, due in zip(others, dues[1:], strict=True)
-    ]
-    due = _due_with_rest(own, dues[0], budget, dues)
+    # Who is held takes all; else each has its part of what nobody takes.
+    free_ratio = max(0.0, budget - math.fsum(dues)) / total
+    due, *their_dues = (due + free_ratio * use.own for use, due in zip(uses, dues, strict=True))
+    theirs = list(zip(others, their_dues, strict=True))
     kept = min(own.claimed, budget - math.fsum(_kept(*one) for one in theirs))
     more = budget - math.fsum(max(one[1], _kept(*one)) for one in theirs)
     part = max(min(due, max(kept, more)), IDLE_RATIO * own.own)
@@ -61,11 +62,6 @@ def _dues(budget: float, uses: Sequence[LimitUse]) -> tuple[float, ...]:
     """Of those that are held by their own parts, of what the others do not take."""
     claims = [Claim(shares=use.own, demand=None if use.is_held else use.rate) for use in uses]
     return entitlements(budget, claims, ReservationMode.FLOOR)
-
-
-def _due_with_rest(use: LimitUse, due: float, budget: float, dues: Sequence[float]) -> float:
-    """With its part of what nobody takes; who is held takes it all."""
-    return due + max(0.0, budget - math.fsum(dues)) * use.own / budget
 
 
 def _kept(use: LimitUse, due: float) -> float:

@@ -37,7 +37,7 @@ for place = 1, #held, 2 do
         redis.call('HDEL', KEYS[1], held[place])
     elseif held[place] ~= host then
         fresh[#fresh + 1] = theirs
-    elseif tonumber(ended) > tonumber(period_end) then
+    elseif tonumber(ended) >= tonumber(period_end) then
         fresh[#fresh + 1] = theirs
         figures = nil
     end
@@ -49,7 +49,7 @@ end
 redis.call('PEXPIRE', KEYS[1], kept)
 return fresh
 """
-"""A host's figures that come after those of a later period, delayed on the way, change nothing."""
+"""Figures that come twice, or after those of a later period, change nothing, their age neither."""
 
 
 class _Server:

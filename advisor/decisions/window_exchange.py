@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Prefetch, prefetch_related_objects
 
+from advisor.decisions.joint_terms import joint_terms
 from advisor.decisions.told_figures import fresh_lines
-from advisor.errors import ExchangeRefused
+from advisor.errors import ExchangeRefused, ExchangeUnavailable
 from advisor.models import Attachment
 from enforcers.contract import decode, parse
 from enforcers.exchange import DatastoreLoad, Exchange, HostPart, pooled
@@ -45,20 +46,31 @@ def share_load(*, host: Host, told: Exchange) -> DatastoreLoad:
 def share_limits(*, host: Host, told: LimitsTold) -> LimitsGranted:
     """Keep what a host tells of its limits, and answer with what each may do there.
 
-    Raises as `share_load` does.
+    A limit that its document does not have is left out. Raises as `share_load` does.
     """
     resource = _attachment(host, told).resource
+    terms = joint_terms(host, told)
+    limits = tuple(
+        terms[use.workload].bounded(use) for use in told.limits if use.workload in terms
+    )
+    if not limits:
+        return LimitsGranted(limits=())
     lines = fresh_lines(
         f"sluice:limits:{resource.pk}",
         host,
         period_end=told.period_end,
-        figures=encode_told(told).decode(),
+        figures=encode_told(replace(told, limits=limits)).decode(),
     )
-    others = _uses_of_others(host, lines)
+    others = _uses_of_others(host, told, lines)
     return LimitsGranted(
         limits=tuple(
-            LimitGrant(workload=use.workload, part=granted(use, others.get(use.workload, [])))
-            for use in told.limits
+            LimitGrant(
+                workload=use.workload,
+                part=granted(
+                    use, others.get(use.workload, []), limit=terms[use.workload].joint_limit
+                ),
+            )
+            for use in limits
         )
     )
 
@@ -91,13 +103,17 @@ def _read(line: str) -> HostPart:
     return HostPart(ios=int(ios), **known)
 
 
-def _uses_of_others(host: Host, lines: Iterable[str]) -> dict[str, list[LimitUse]]:
+def _uses_of_others(
+    host: Host, told: LimitsTold, lines: Iterable[str]
+) -> dict[str, list[LimitUse]]:
     """By workload what other hosts told of its limit."""
     found: dict[str, list[LimitUse]] = {}
     for line in lines:
-        told = decode(LimitsTold, parse(line))
-        if told.host == host.name:
-            continue
-        for use in told.limits:
-            found.setdefault(use.workload, []).append(use)
+        theirs = decode(LimitsTold, parse(line))
+        if theirs.host != host.name:
+            for use in theirs.limits:
+                found.setdefault(use.workload, []).append(use)
+        elif theirs.period_end > told.period_end:
+            # Others count what it told later, so nothing is granted of this.
+            raise ExchangeUnavailable(f"{host.name} has told of a later period already")
     return found

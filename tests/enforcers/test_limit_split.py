@@ -50,7 +50,7 @@ class Hosts:
         for _ in range(2):
             self.told[place] = self.use(place)
             others = [use for other, use in enumerate(self.told) if other != place]
-            part = granted(self.told[place], others)
+            part = granted(self.told[place], others, limit=LIMIT)
             if is_lost:
                 return
             self.parts[place] = min(part, self.claims[place])
@@ -135,7 +135,7 @@ def test_steady_demand_gets_all_of_the_limit_and_no_more(wanted: list[float]) ->
 def test_host_that_says_nothing_keeps_its_own_part() -> None:
     alone = LimitUse(workload="db", own=300.0, claimed=300.0, rate=300.0, is_held=True)
 
-    assert granted(alone, []) == 300
+    assert granted(alone, [], limit=LIMIT) == 300
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=6))

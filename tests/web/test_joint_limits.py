@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from advisor.decisions import told_figures
 from advisor.decisions.documents import current_document
@@ -60,6 +61,12 @@ class Cluster:
         self.tokens = {name: each.token for name, each in enrolled.items()}
         self._client = Client(enforce_csrf_checks=True)
 
+    def put_in_force(self) -> Cluster:
+        """The policy as it is stated, of which both hosts have a document."""
+        for host in ("a", "b"):
+            self.sent(host)
+        return self
+
     def add(self, host: str, *, limit: float = 600.0, reservation: float = 0.0) -> None:
         self.fleet.add_allocation(
             self.resource, "db", host, Tier.MEDIUM, reservation=reservation, limit=limit
@@ -100,8 +107,16 @@ def cluster(nothing_yet: Fleet) -> Cluster:
     return Cluster(nothing_yet)
 
 
-def use(rate: float, claimed: float, *, held: bool) -> LimitUse:
-    return LimitUse(workload="db", own=300.0, claimed=claimed, rate=rate, is_held=held)
+@pytest.fixture
+def even(nothing_yet: Fleet) -> Cluster:
+    """Nothing is reserved, and a policy is in force: 300 for a, and 300 for b."""
+    cluster = Cluster(nothing_yet)
+    Allocation.objects.update(reservation=0.0)
+    return cluster.put_in_force()
+
+
+def use(rate: float, claimed: float, *, held: bool, own: float = 300.0) -> LimitUse:
+    return LimitUse(workload="db", own=own, claimed=claimed, rate=rate, is_held=held)
 
 
 def test_each_host_is_sent_its_part_and_the_parts_add_up(cluster: Cluster) -> None:
@@ -135,18 +150,72 @@ def test_limit_of_each_host_by_itself_is_sent_as_it_is(cluster: Cluster) -> None
     ]
 
 
-def test_host_alone_keeps_its_part(cluster: Cluster) -> None:
-    assert cluster.part("a", use(300.0, 300.0, held=True), second=0) == 300
+def test_host_without_a_reservation_is_sent_a_limit_where_another_reserves_all(
+    cluster: Cluster,
+) -> None:
+    Allocation.objects.filter(host__name="a").update(reservation=600.0)
+    Allocation.objects.filter(host__name="b").update(reservation=0.0)
+
+    # 5 % of 600 are left to both.
+    assert [cluster.sent(host).limit for host in ("a", "b")] == pytest.approx([585, 15])
 
 
-def test_what_one_leaves_goes_to_the_other_once_it_claims_less(cluster: Cluster) -> None:
-    cluster.part("b", use(0.0, 300.0, held=False), second=0)
+def test_host_alone_keeps_its_part(even: Cluster) -> None:
+    assert even.part("a", use(300.0, 300.0, held=True), second=0) == 300
+
+
+def test_what_one_leaves_goes_to_the_other_once_it_claims_less(even: Cluster) -> None:
+    even.part("b", use(0.0, 300.0, held=False), second=0)
+    assert even.part("a", use(300.0, 300.0, held=True), second=1) == 300
+
+    assert even.part("b", use(0.0, 300.0, held=False), second=4) == 15
+    even.part("b", use(0.0, 15.0, held=False), second=5)
+
+    assert even.part("a", use(300.0, 300.0, held=True), second=6) == 600
+
+
+def test_host_has_no_more_of_its_own_than_its_document_says(even: Cluster) -> None:
+    even.part("b", use(300.0, 300.0, held=True), second=0)
+
+    part = even.part("a", use(300.0, 900.0, held=True, own=900.0), second=1)
+
+    assert part == 300  # and not three quarters of 600
+
+
+def test_limit_that_a_host_does_not_hold_is_left_out(even: Cluster) -> None:
+    even.part("a", use(0.0, 15.0, held=False), second=0)
+
+    of_c = even.tell("c", use(0.0, 0.0, held=False), at=even.fleet.now)
+
+    assert decode_granted(of_c.content).limits == ()
+    # What c told counts for nobody.
+    assert even.part("b", use(300.0, 300.0, held=True), second=1) == 600
+
+
+def test_new_limit_is_known_as_soon_as_its_host_tells_of_it(cluster: Cluster) -> None:
+    before = cluster.tell("a", use(0.0, 300.0, held=False), at=cluster.fleet.now)
+    cluster.put_in_force()
+
+    assert decode_granted(before.content).limits == ()
     assert cluster.part("a", use(300.0, 300.0, held=True), second=1) == 300
 
-    assert cluster.part("b", use(0.0, 300.0, held=False), second=4) == 15
-    cluster.part("b", use(0.0, 15.0, held=False), second=5)
 
-    assert cluster.part("a", use(300.0, 300.0, held=True), second=6) == 600
+def test_host_that_has_told_of_a_later_period_is_granted_nothing(even: Cluster) -> None:
+    """As where its clock was set back: the others count what it told before."""
+    even.part("a", use(300.0, 300.0, held=True), second=9)
+
+    late = even.tell("a", use(300.0, 600.0, held=True), at=even.fleet.now)
+
+    assert late.status_code == 503
+
+
+def test_limits_cost_no_query_while_the_host_is_remembered(
+    even: Cluster, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    even.part("a", use(0.0, 300.0, held=False), second=0)
+
+    with django_assert_num_queries(0):
+        even.part("a", use(0.0, 300.0, held=False), second=4)
 
 
 @pytest.mark.parametrize("resource", ["other", ""])

@@ -180,7 +180,7 @@ class JointLimits:
             log.info("limits divided by demand", extra={"resource": self.resource})
         self._heard_s = self._told_s
         self._parts = {
-            workload: part.granted(parts[workload]) if workload in parts else part
+            workload: part.granted(parts[workload]) if workload in parts else part.alone()
             for workload, part in self._parts.items()
         }
         claims = {workload: part.claimed for workload, part in self._parts.items()}

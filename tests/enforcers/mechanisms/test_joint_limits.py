@@ -28,6 +28,7 @@ class Service:
     def __init__(self) -> None:
         self.is_away = False
         self.forged: float | None = None
+        self.leaves_out = False
         self.now_s = 0.0
         self.told: dict[str, tuple[float, Mapping[str, LimitUse]]] = {}
 
@@ -44,11 +45,12 @@ class Service:
             grants = tuple(
                 LimitGrant(
                     workload=use.workload,
-                    part=granted(use, [uses[use.workload] for uses in others])
+                    part=granted(use, [uses[use.workload] for uses in others], limit=LIMIT)
                     if self.forged is None
                     else self.forged,
                 )
                 for use in letter.told
+                if not self.leaves_out
             )
             post.limits.answer(letter, LimitsGranted(limits=grants))
 
@@ -259,6 +261,17 @@ def test_new_limit_that_is_smaller_holds_at_once(pair: Pair) -> None:
 
     assert [host.part(GROUP) for host in pair.hosts] == [100, 6]
     assert sum(pair.run(4.0)) <= 1.03 * 200
+
+
+def test_limit_that_is_not_in_the_answer_has_no_more_than_its_own_part(pair: Pair) -> None:
+    lent(pair)
+    pair.service.leaves_out = True
+
+    pair.run(6.0)
+
+    assert pair.hosts[0].part(GROUP) == 250
+    # Nobody says that the others have given back what this one lent.
+    assert pair.run(4.0)[1] <= 0.05 * LIMIT
 
 
 @pytest.mark.parametrize(("told", "part"), [(1e9, 500), (0.0, 2)])

@@ -56,7 +56,7 @@ class Service:
         }
         self.told[host] = (now_s, uses)
         others = [one[0] for name, (_, one) in self.told.items() if name != host]
-        part = granted(uses[0], others)
+        part = granted(uses[0], others, limit=LIMIT)
         return LimitsGranted(limits=(LimitGrant(workload="db", part=part),))
 
 
