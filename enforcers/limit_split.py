@@ -47,15 +47,18 @@ def granted(own: LimitUse, others: Sequence[LimitUse], *, limit: float) -> float
     total = math.fsum(use.own for use in uses)
     # While a policy changes a host may still tell of a part that others have by the new one.
     budget = min(total, limit)
-    dues = _dues(budget, uses)
+    wanted = _dues(budget, uses)
     # Who is held takes all; else each has its part of what nobody takes.
-    free_ratio = max(0.0, budget - math.fsum(dues)) / total
-    due, *their_dues = (due + free_ratio * use.own for use, due in zip(uses, dues, strict=True))
-    theirs = list(zip(others, their_dues, strict=True))
-    kept = min(own.claimed, budget - math.fsum(_kept(*one) for one in theirs))
-    more = budget - math.fsum(max(one[1], _kept(*one)) for one in theirs)
-    part = max(min(due, max(kept, more)), IDLE_RATIO * own.own)
-    return max(part, _open(own, dues[0])) if _is_anybody_held(uses) and not own.is_held else part
+    free_ratio = max(0.0, budget - math.fsum(wanted)) / total
+    dues = [want + free_ratio * use.own for use, want in zip(uses, wanted, strict=True)]
+    theirs = dues[1:]
+    claims = [
+        _kept(use, due, want) for use, due, want in zip(others, theirs, wanted[1:], strict=True)
+    ]
+    kept = min(own.claimed, budget - math.fsum(claims))
+    more = budget - math.fsum(map(max, theirs, claims))
+    part = max(min(dues[0], max(kept, more)), IDLE_RATIO * own.own)
+    return max(part, _open(own, wanted[0])) if _is_anybody_held(uses) and not own.is_held else part
 
 
 def _dues(budget: float, uses: Sequence[LimitUse]) -> tuple[float, ...]:
@@ -64,14 +67,14 @@ def _dues(budget: float, uses: Sequence[LimitUse]) -> tuple[float, ...]:
     return entitlements(budget, claims, ReservationMode.FLOOR)
 
 
-def _kept(use: LimitUse, due: float) -> float:
+def _kept(use: LimitUse, due: float, wanted: float) -> float:
     """What a host does of what it claims; all of it until it has heard that its due is less."""
-    most = (due if use.is_held else max(due, _open(use, due))) * (1 + _ROUNDING_RATIO)
+    most = (due if use.is_held else max(due, _open(use, wanted))) * (1 + _ROUNDING_RATIO)
     return use.claimed if use.claimed > most else min(use.claimed, due)
 
 
-def _open(use: LimitUse, due: float) -> float:
-    return max(IDLE_RATIO * use.own, ROOM_RATIO * due)
+def _open(use: LimitUse, wanted: float) -> float:
+    return max(IDLE_RATIO * use.own, ROOM_RATIO * wanted)
 
 
 def _is_anybody_held(uses: Sequence[LimitUse]) -> bool:

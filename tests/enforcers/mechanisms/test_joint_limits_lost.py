@@ -203,6 +203,7 @@ changes = st.lists(st.tuples(st.integers(0, 3), times, demands), max_size=6).map
     ((1, 32.0, HELD),),
     [],
 )
+@example([IDLE, IDLE], [], ((0, 2.75, HELD),), [])  # one begins within a period
 @example(  # all start again while several claim more at once
     [IDLE] * 4,
     [Fault("agent away", None, 4.5, 0.5)],
