@@ -71,3 +71,38 @@ def whole_problem(
             f"reserve {reserved - room:.0f} bit/s less",
         )
     return None
+
+
+def beyond_host_limit(
+    spec: ResourceSpec, host: Allocation | None, of_kinds: Sequence[Allocation]
+) -> dict[str, Note]:
+    """The kinds whose reservations, on top of the host's rate, do not fit its limit.
+
+    HTB lets a class do its rate whatever its ceiling, so those would break the limit.
+    """
+    if host is None or host.limit is None:
+        return {}
+    notes: dict[str, Note] = {}
+    reserved = float(host_rate_of(spec, host))
+    for item in of_kinds:
+        if item.reservation > 0 and reserved + item.reservation > host.limit:
+            notes[item.id] = Note(
+                outcome=Outcome.FAILED,
+                reason=f"{item.reservation:.0f} bit/s for {item.selector.value} come on top of "
+                f"{reserved:.0f} bit/s for the host's own traffic, and exceed its limit of "
+                f"{host.limit:.0f} bit/s; raise that, or reserve less",
+            )
+        else:
+            reserved += item.reservation
+    return notes
+
+
+def host_limit_problem(spec: ResourceSpec, host: Allocation | None) -> Note | None:
+    """Why the limit of the host's own traffic is not held: no document takes its part away."""
+    if host is None or host.limit is None or host.limit >= host_rate_of(spec, host):
+        return None
+    return Note(
+        outcome=Outcome.INEFFECTIVE,
+        reason=f"the host's own traffic keeps its part of {host_rate_of(spec, host)} bit/s, "
+        f"which is above its limit of {host.limit:.0f} bit/s",
+    )

@@ -8,6 +8,7 @@ from typing import ClassVar
 from enforcers.contract import (
     Allocation,
     Control,
+    ControlKind,
     Holds,
     MechanismSupport,
     Outcome,
@@ -24,6 +25,7 @@ from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.cgroup_places import cgroup_places
 from enforcers.mechanisms.tc_htb.classify import BY_U32, Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, table_in_force
+from enforcers.mechanisms.tc_htb.fit import host_limit_problem
 from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
 from enforcers.mechanisms.tc_htb.header_matches import traffic_kinds
 from enforcers.mechanisms.tc_htb.host_kinds import read_kinds
@@ -231,6 +233,7 @@ class TcHtb:
                 for item, classid, numbers, _ in tree.classes()
             },
             notes=notes,
+            shortfalls=_shortfalls(desired.spec, tree),
             found=() if observed.is_ours else (_entry(observed),),
             restored=outdated(observed),
         )
@@ -338,6 +341,14 @@ def _entry(observed: HtbObserved) -> LedgerEntry:
         found=observed.found_text,
         identity=observed.links[observed.device].identity,
     )
+
+
+def _shortfalls(spec: ResourceSpec, tree: Tree) -> dict[str, dict[ControlKind, Note]]:
+    host = tree.host.allocation
+    problem = host_limit_problem(spec, host)
+    if host is None or problem is None:
+        return {}
+    return {host.id: {ControlKind.LIMIT: problem}}
 
 
 def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:

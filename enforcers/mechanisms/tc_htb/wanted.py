@@ -9,7 +9,7 @@ from enforcers.mechanisms.tc_htb import sizing
 from enforcers.mechanisms.tc_htb.claims import claims, kinds_with_signs, stated_kinds
 from enforcers.mechanisms.tc_htb.class_numbers import numbers_by_filters, numbers_by_selectors
 from enforcers.mechanisms.tc_htb.classify import Claim, Kind, Match
-from enforcers.mechanisms.tc_htb.fit import host_rate_of, whole_problem
+from enforcers.mechanisms.tc_htb.fit import beyond_host_limit, host_rate_of, whole_problem
 from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from enforcers.mechanisms.tc_htb.signs import Classifier
@@ -44,7 +44,10 @@ def wanted_tree(
         return None, {item.id: problem for item in allocations}
     claimed, notes = claims(workloads, observed, classifier)
     present = _divided(kinds, spec, host)
-    stated, untold = stated_kinds(of_kinds, [item.kind for item in present])
+    notes |= beyond_host_limit(spec, host, of_kinds)
+    stated, untold = stated_kinds(
+        [item for item in of_kinds if item.id not in notes], [item.kind for item in present]
+    )
     notes |= untold
     notes |= {item.id: _SECOND_HOST for item in hosts[1:]}
     accepted = [item for item in workloads if item.id in claimed]

@@ -206,6 +206,9 @@ def test_kind_of_the_hosts_own_traffic_is_admitted_and_sent(cluster: Cluster) ->
     (sent,) = [item for item in document.allocations if item.selector.kind == "host_kind"]
     assert (sent.selector.value, sent.reservation, sent.limit) == ("nfs", 20 * MBIT, 40 * MBIT)
     assert sent.shares == 500
+    # No limit of the host, which reservations of kinds could break.
+    hosts = [item for item in document.allocations if item.selector.kind == HOST_TRAFFIC]
+    assert [item.limit for item in hosts] == [None]
     read = DocumentReader(cluster.enrolment.signing_key.encode()).read(encode_document(document))
     assert accept(read, host="h1", held=None, now=NOW) == document.expires_at
 

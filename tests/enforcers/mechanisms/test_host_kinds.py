@@ -426,6 +426,33 @@ def test_reservations_of_kinds_and_workloads_must_fit_beside_the_host(rig: Rig) 
     assert "reservations of 90000000 bit/s exceed" in plan.notes["kind-nfs"].reason
 
 
+def test_reservation_of_a_kind_beyond_the_hosts_limit_is_refused_by_name(
+    tc: FakeTc, rig: Rig
+) -> None:
+    # Of 20 Mbit/s the host's own 10 leave 10: enough for nfs, and then 2 for migration.
+    kinds = (host_kind("nfs", 8e6), host_kind("migration", 5e6), host_kind("backup", shares=7))
+
+    plan = rig.apply(HTB, desired(uplink(), host_traffic(10e6, limit=20e6), *kinds, vnic(1)))
+
+    assert set(plan.notes) == {"kind-migration"}
+    assert plan.notes["kind-migration"].outcome is Outcome.FAILED
+    assert "migration" in plan.notes["kind-migration"].reason
+    assert "limit of 20000000 bit/s" in plan.notes["kind-migration"].reason
+    assert told(tc, HOST)[1:3] == ("18000000bit", "20000000bit")
+    assert told(tc, MIGRATION)[1:3] == ("1250000bit", "20000000bit")
+
+
+def test_limit_of_the_host_below_its_part_is_ineffective(tc: FakeTc, rig: Rig) -> None:
+    """Its part of the uplink is a tenth, which no document takes away."""
+    policy = document(host_traffic(0.0, limit=5e6), vnic(1))
+
+    (host, _) = rig.enforcement.run(policy, previous=None, now_s=0.0).enforced
+
+    assert told(tc, HOST)[1:3] == ("9400000bit", "9400000bit")
+    assert host.controls.limit.outcome is Outcome.INEFFECTIVE
+    assert "9400000 bit/s" in host.controls.limit.reason
+
+
 def test_kind_loses_its_allocation_and_goes_on_with_the_hosts_part(tc: FakeTc, rig: Rig) -> None:
     rig.apply(HTB, desired(uplink(), host_traffic(), host_kind("nfs", 20e6, limit=30e6), vnic(1)))
 
