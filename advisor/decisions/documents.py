@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from advisor.core.mechanism_choice import choose_mechanism, known_selectors
 from advisor.core.resource import normal_shares
@@ -133,11 +134,13 @@ def _by_selector(
 
 
 def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
+    stated = Allocation.objects.filter(resource=policy.resource)
+    joint_here = stated.filter(host=host, limit_scope=LimitScope.POOLED).values("workload")
+    # Each host polls: of others only those are read that hold a limit together with this one.
+    of_concern = Q(host=host) | Q(limit_scope=LimitScope.POOLED, workload__in=joint_here)
     allocations = {
         allocation.pk: allocation
-        for allocation in Allocation.objects.filter(resource=policy.resource).select_related(
-            "workload"
-        )
+        for allocation in stated.filter(of_concern).select_related("workload")
     }
     present = [item for item in policy.allocations if item["allocation"] in allocations]
     joint = _joint_limits(host, [(allocations[item["allocation"]], item) for item in present])

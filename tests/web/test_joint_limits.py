@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
+from django.db.models.signals import post_init
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
@@ -13,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from advisor.decisions import told_figures
 from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
-from advisor.models import Allocation, LimitScope, ResourceKind, Tier
+from advisor.models import Allocation, IoCount, LimitScope, ResourceKind, Tier
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.limit_exchange import LimitUse, decode_granted, encode_told, told_of
 from tests.advisor.agent_support import SUPPORT
@@ -76,7 +77,9 @@ class Cluster:
     def sent(self, host: str, *, version: int = 2) -> WireAllocation:
         """What the document of a host says of db, once the host has told what it can."""
         now = self.fleet.now
-        publish(self.resource, by=self.fleet.people.owner, now=now, entitlements={"db": 0.0})
+        names = self.resource.allocations.values_list("workload__name", flat=True)
+        entitlements = dict.fromkeys(names, 0.0)
+        publish(self.resource, by=self.fleet.people.owner, now=now, entitlements=entitlements)
         report(self.fleet.hosts[host], now=now, rates={"db": 0.0}, support=SUPPORT)
         found = current_document(host=self.fleet.hosts[host], now=now, schema_version=version)
         return found.allocations[0]
@@ -131,6 +134,35 @@ def test_agent_of_the_former_version_holds_its_part(cluster: Cluster) -> None:
     sent = cluster.sent("a", version=1)
 
     assert (sent.limit, sent.joint_limit) == (400, None)
+
+
+def test_allocations_of_other_hosts_are_read_only_where_they_share_a_limit(
+    cluster: Cluster,
+) -> None:
+    """Each host polls, so what one poll reads must not grow with the fleet."""
+    for number in range(20):
+        cluster.fleet.add_allocation(
+            cluster.resource, f"w{number}", "c", Tier.MEDIUM, reservation=1.0, limit=2.0
+        )
+    pooled = Allocation.objects.filter(workload__name__in=[f"w{number}" for number in range(10)])
+    pooled.update(limit_scope=LimitScope.POOLED)
+    cluster.sent("a")
+    # Another content, so that a document is written anew.
+    Allocation.objects.filter(host__name="a").update(io_count=IoCount.PER_32_KIB)
+    read: list[tuple[str, str]] = []
+
+    def note(instance: Allocation, **_: object) -> None:
+        read.append((instance.workload.name, instance.host.name))
+
+    post_init.connect(note, sender=Allocation)
+    try:
+        found = current_document(host=cluster.fleet.hosts["a"], now=cluster.fleet.now)
+    finally:
+        post_init.disconnect(note, sender=Allocation)
+
+    assert set(read) == {("db", "a"), ("db", "b")}
+    (sent,) = found.allocations
+    assert (sent.limit, sent.joint_limit, sent.io_count) == (400, 600, "per_32_kib")
 
 
 def test_smallest_of_several_limits_holds_and_no_more_is_reserved(cluster: Cluster) -> None:
