@@ -78,9 +78,12 @@ device, source, port, inside, count = sys.argv[1], ip_address(sys.argv[2]), *sys
 packet = struct.pack("!HHHH", 40000, int(port), 1010, 0) + bytes.fromhex(inside)
 packet = packet.ljust(1010, bytes(1))
 if source.version == 4:
-    head = struct.pack("!BBHHHBBH", 0x46, 0, 1034, 0, 0, 64, 17, 0) + source.packed
+    words = struct.pack("!BBHHHBBH", 0x46, 0, 1034, 0, 0, 64, 17, 0)
     # With an option, so that its length counts.
-    kind, packet = "0800", head + bytes([10, 0, 0, 1]) + bytes([1, 1, 1, 0]) + packet
+    ends = source.packed + bytes([10, 0, 0, 1]) + bytes([1, 1, 1, 0])
+    total = sum(struct.unpack("!12H", words + ends))
+    check = 0xFFFF & ~((total & 0xFFFF) + (total >> 16))
+    kind, packet = "0800", words[:10] + check.to_bytes(2, "big") + ends + packet
 else:
     head = struct.pack("!IHBB", 6 << 28, 1010, 17, 64) + source.packed + bytes(16)
     kind, packet = "86dd", head + packet
@@ -403,6 +406,47 @@ def test_workload_behind_a_tunnel_that_the_host_makes_is_told_by_its_address(
     found = sent(rig, total=COUNT)
     assert set(found) == {own}
     assert COUNT <= found[own] <= COUNT + 1
+
+
+def test_workload_whose_bridge_is_in_a_tunnel_of_the_host_is_told_by_its_address(
+    quiet_network: Network, rig: Rig
+) -> None:
+    ends = f"local {UPLINK_ADDRESS} remote {SINK_ADDRESS}"
+    try:
+        host(quiet_network, f"ip link add tun9 type vxlan id 5 dstport 4789 {ends}")
+    except CommandError as error:
+        pytest.skip(f"this kernel has no VXLAN: {error.answer}")
+    host(quiet_network, "ip link add br0 type bridge")
+    for device in ("br0", "tun9", "p1"):
+        host(quiet_network, f"ip link set {device} up")
+    for device in ("tun9", "p1"):
+        host(quiet_network, f"ip link set {device} master br0")
+    (own,) = enforce(rig, told(1, "source_address", "10.9.0.7"))
+
+    frames(NamespaceRunner(quiet_network.workload(1)), "e0", "10.9.0.7", tags=0)
+
+    # The headers of the tunnel count as well.
+    found = sent(rig, total=COUNT)
+    assert set(found) == {own}
+    assert COUNT <= found[own] <= COUNT + 1
+
+
+def test_workload_that_makes_a_tunnel_itself_is_not_taken_for_who_is_inside(
+    quiet_network: Network, rig: Rig
+) -> None:
+    """It can write any address into it."""
+    host(quiet_network, "ip link add br0 type bridge")
+    for device in ("br0", "up0", "p1"):
+        host(quiet_network, f"ip link set {device} up")
+    for device in ("up0", "p1"):
+        host(quiet_network, f"ip link set {device} master br0")
+    enforce(rig, told(1, "source_address", "10.9.0.7"))
+    inside = VXLAN + ETHERNET + inner("10.9.0.7", kind="0800")
+
+    argv = [sys.executable, "-c", TUNNELLED, "e0", "192.0.2.1", "4789", inside, str(COUNT)]
+    NamespaceRunner(quiet_network.workload(1)).run(argv)
+
+    assert sent(rig, total=COUNT) == {OTHER: COUNT}
 
 
 def test_mark_outlives_a_tunnel_that_the_host_makes(quiet_network: Network, rig: Rig) -> None:

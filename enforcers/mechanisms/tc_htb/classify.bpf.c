@@ -226,7 +226,13 @@ static __always_inline __u32 by_source(struct __sk_buff *skb)
 	struct place ip = ip_header(skb);
 	__u32 class = by_source_in(skb, ip);
 
-	return class ? class : by_source_in(skb, inside(skb, ip));
+	/*
+	 * A packet that the host puts into a tunnel came in by no interface any
+	 * more. Who makes a tunnel elsewhere can write any address into it.
+	 */
+	if (class || skb->ingress_ifindex)
+		return class;
+	return by_source_in(skb, inside(skb, ip));
 }
 
 SEC("tc")
