@@ -227,17 +227,29 @@ def _next_per_share(held: float | None, load: DatastoreLoad, capacity: float) ->
 def _due(
     period: RatePeriod, load: DatastoreLoad, capacity: float, per_share: float | None
 ) -> float:
-    """The host's part of the capacity; while nobody wants more, with a part of what is free."""
-    by_policy = period.shares / load.total_shares if load.total_shares > 0 else 1 / load.hosts
+    """The host's part of the capacity; while nobody wants more, with a part of what is free.
+
+    Never more than the whole, whatever the sums say: they come with no signature.
+    """
+    by_policy = _by_policy(period, load)
     floor = max(FLOOR_RATIO * by_policy * capacity, LEAST_IOPS)
     if load.total_active_shares > 0:
         given = math.fsum(
             min(_entitled(each, per_share or 0.0), ROOM_RATIO * each.asked)
             for each in period.demands
         )
-        return max(given, floor)
+        return max(min(given, max(capacity, period.reserved_iops)), floor)
     free = max(0.0, capacity - load.done_iops)
-    return max(period.done_iops + free * by_policy, floor)
+    given = min(period.done_iops + free * by_policy, max(capacity, period.done_iops))
+    promised = math.fsum(each.reserved for each in period.demands if math.isinf(each.asked))
+    return max(given, promised, floor)
+
+
+def _by_policy(period: RatePeriod, load: DatastoreLoad) -> float:
+    """The host's part of all shares."""
+    if load.total_shares > 0:
+        return min(period.shares / load.total_shares, 1.0)
+    return 1 / max(load.hosts, 1)
 
 
 def _by_itself(state: JointState, period: RatePeriod, stated_iops: float) -> JointState:
@@ -245,8 +257,7 @@ def _by_itself(state: JointState, period: RatePeriod, stated_iops: float) -> Joi
     heard, threshold_ms = state.heard, state.threshold_ms
     if heard is None or threshold_ms is None:
         return state
-    by_policy = period.shares / heard.total_shares if heard.total_shares > 0 else 1 / heard.hosts
-    part_iops = max(by_policy, FLOOR_RATIO) * stated_iops
+    part_iops = max(_by_policy(period, heard), FLOOR_RATIO) * stated_iops
     if period.mean_device_latency_ms is None:
         return replace(
             state, budget_iops=part_iops, alone=Capacity(iops=part_iops), target_iops=None

@@ -9,6 +9,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from enforcers.exchange import KEPT_PERIODS, PERIOD_S, DatastoreLoad
 from enforcers.joint_capacity import Capacity
@@ -374,6 +376,44 @@ def test_idle_host_keeps_a_little_to_come_back_with(stated: float, left: float) 
     )
 
     assert after.budget_iops == pytest.approx(left)
+
+
+figures = st.floats(0, 1e12) | st.sampled_from([0.0, 1e-9, 1e-300, 1e12])
+some_figures = st.floats(1e-9, 1e12)
+answers = st.builds(
+    DatastoreLoad,
+    latency_ms=st.none() | figures,
+    outstanding_io=figures,
+    total_active_shares=figures,
+    met_io=figures,
+    hosts=st.integers(0, 1000),
+    done_iops=figures,
+    met_iops=figures,
+    total_shares=figures,
+    reserved_iops=figures,
+    capacity_iops=st.none() | some_figures,
+    threshold_ms=st.none() | some_figures,
+    is_shared=st.booleans(),
+)
+
+
+@given(st.lists(answers, min_size=1, max_size=6), st.sampled_from([0.0, 300.0]))
+@example([load(total_active_shares=1e-9)] * 3, 0.0)
+@example([load(total_shares=1e-9, total_active_shares=0.0)] * 3, 0.0)
+@example([load(total_active_shares=1e12, met_iops=1e12)] * 3, 300.0)
+@example([load(), load(hosts=0, total_shares=0.0)], 0.0)
+def test_whatever_is_answered_moves_the_part_within_bounds(
+    loads: list[DatastoreLoad], reserved: float
+) -> None:
+    """The answers are not signed."""
+    waiting = RateDemand(shares=400.0, asked=math.inf, reserved=reserved)
+    state = JointState()
+    for answer in loads:
+        state = after_period(state, period(waiting), answer, stated_iops=2000)
+
+        if state.budget_iops is not None:
+            # Up to twice of what is stated.
+            assert max(10.0, reserved) <= state.budget_iops <= 4000.0
 
 
 def test_last_answer_counts_for_three_periods() -> None:
