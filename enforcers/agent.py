@@ -126,6 +126,7 @@ class Agent:
     def stop(self) -> None:
         """Leave the kernel as configured, and report to the server."""
         if self._config.on_exit is OnExit.KEEP:
+            self._enforcement.leave()
             return
         result = self._restore(at_once=True)
         self._reporter.take(result, at_s=self._clocks.monotonic_s())

@@ -108,6 +108,18 @@ class Enforcement:
         finally:
             self._writing.release()
 
+    def leave(self) -> None:
+        """Keep the policy in force with nobody who follows it."""
+        with self._writing:
+            for target, settled in sorted(self._settled.items()):
+                mechanism = self._mechanisms.get(target[0])
+                if not isinstance(mechanism, FollowingMechanism):
+                    continue
+                try:
+                    mechanism.leave(settled.desired, self._executor)
+                except _OBSERVING_ERRORS as error:
+                    log.warning("not left", extra={"device": target[1], "error": str(error)})
+
     def _follow(self, target: Target, clock_s: Callable[[], float]) -> bool:
         mechanism, desired = self._mechanisms.get(target[0]), self._settled[target].desired
         if not desired.allocations or not isinstance(mechanism, FollowingMechanism):

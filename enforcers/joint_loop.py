@@ -95,6 +95,12 @@ def is_in_vain(state: JointState, *, stated_iops: float) -> bool:
     return heard.latency_ms > threshold_ms and state.capacity.iops <= law.lowest_iops
 
 
+def part_alone(state: JointState, *, shares: float, stated_iops: float) -> float:
+    """What the policy gives a host with so many shares; all of it where it never heard another."""
+    by_policy = 1.0 if state.heard is None else _by_policy(shares, state.heard)
+    return max(by_policy, FLOOR_RATIO) * stated_iops
+
+
 def part_of(state: JointState, period: RatePeriod) -> HostPart:
     """What the host tells the others."""
     active_shares, met = _claim(period.demands, state.iops_per_share)
@@ -231,7 +237,7 @@ def _due(
 
     Never more than the whole, whatever the sums say: they come with no signature.
     """
-    by_policy = _by_policy(period, load)
+    by_policy = _by_policy(period.shares, load)
     floor = max(FLOOR_RATIO * by_policy * capacity, LEAST_IOPS)
     if load.total_active_shares > 0:
         given = math.fsum(
@@ -245,10 +251,10 @@ def _due(
     return max(given, promised, floor)
 
 
-def _by_policy(period: RatePeriod, load: DatastoreLoad) -> float:
+def _by_policy(shares: float, load: DatastoreLoad) -> float:
     """The host's part of all shares."""
     if load.total_shares > 0:
-        return min(period.shares / load.total_shares, 1.0)
+        return min(shares / load.total_shares, 1.0)
     return 1 / max(load.hosts, 1)
 
 
@@ -257,7 +263,7 @@ def _by_itself(state: JointState, period: RatePeriod, stated_iops: float) -> Joi
     heard, threshold_ms = state.heard, state.threshold_ms
     if heard is None or threshold_ms is None:
         return state
-    part_iops = max(_by_policy(period, heard), FLOOR_RATIO) * stated_iops
+    part_iops = part_alone(state, shares=period.shares, stated_iops=stated_iops)
     if period.mean_device_latency_ms is None:
         return replace(
             state, budget_iops=part_iops, alone=Capacity(iops=part_iops), target_iops=None

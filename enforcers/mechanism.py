@@ -161,6 +161,10 @@ class FollowingMechanism(Protocol):
         """
         ...
 
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        """Set what may stand while nobody follows. Raises OSError and StateError."""
+        ...
+
 
 @runtime_checkable
 class FindsItsMark(Protocol):

@@ -6,6 +6,7 @@ import pytest
 
 from enforcers.config import OnExit
 from enforcers.contract import EnforcementState, Outcome, decode_report
+from enforcers.enforcement import Enforcement
 from enforcers.signals import Call
 from tests.enforcers.agent_bench import Bench
 from tests.enforcers.policies import NOON, vnic
@@ -95,6 +96,20 @@ def test_stop_may_keep_the_policy_in_force(tmp_path: Path) -> None:
     bench.agent.run(after_one_round)
 
     assert bench.is_enforced
+
+
+@pytest.mark.parametrize(("call", "left"), [(Call.STOP, 1), (Call.HAND_OVER, 0)])
+def test_only_a_stop_that_keeps_the_policy_leaves_what_may_stand_unfollowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, left: int
+) -> None:
+    bench = Bench(tmp_path, on_exit=OnExit.KEEP)
+    calls: list[None] = []
+    monkeypatch.setattr(Enforcement, "leave", lambda _: calls.append(None))
+    waits = iter([None, call])
+
+    bench.agent.run(lambda _: next(waits))
+
+    assert len(calls) == left
 
 
 def test_one_bad_round_does_not_end_the_loop(

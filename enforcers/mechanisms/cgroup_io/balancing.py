@@ -151,6 +151,18 @@ class Balancing:
         if self._failed is not None:
             raise self._failed
 
+    def leave(self, executor: Executor) -> None:
+        """Leave the parts by the policy, of the device and of limits: nobody follows others now.
+
+        Raises the first OSError or StateError of a write.
+        """
+        self._failed = None
+        if self._joint is not None and self._joint.part is not None:
+            self._device.leave(executor, self._joint.part_by_policy(self._ground.kept))
+        self._limits.leave(partial(self._make_limit, executor))
+        if self._failed is not None:
+            raise self._failed
+
     def _waited_ratio(self, clock_s: Clock) -> float | None:
         """Waiting of all groups below the common parent, as a part of the time, from one file.
 
@@ -258,19 +270,19 @@ class Balancing:
         return self._device.capacity_beside(sum(one.rate for one in done.values()))
 
     def _follow_limits(self, executor: Executor, clock_s: Clock, done: Mapping[str, Did]) -> None:
-        def make(group: str, wanted: Parts) -> bool:
-            write = controls.limit_adjustment(group, wanted, self._ground.observed)
-            found = controls.found_limit(group, self._ground.observed)
-            if not self._is_made(executor, write, found):
-                return False
-            self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
-            return True
-
         if self._joint_limits is not None:
             self._joint_limits.follow(clock_s())
         read_bytes = partial(self._read, clock_s=clock_s, unit=Unit.BYTES_PER_S)
-        self._limits.follow(done, read_bytes, make)
+        self._limits.follow(done, read_bytes, partial(self._make_limit, executor))
         self.standing = replace(self.standing, exceeded=self._limits.exceeded)
+
+    def _make_limit(self, executor: Executor, group: str, wanted: Parts) -> bool:
+        write = controls.limit_adjustment(group, wanted, self._ground.observed)
+        found = controls.found_limit(group, self._ground.observed)
+        if not self._is_made(executor, write, found):
+            return False
+        self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
+        return True
 
     def _is_made(
         self, executor: Executor, write: FileWrite, found: tuple[LedgerEntry, ...]

@@ -62,6 +62,12 @@ class FollowedDevices:
         known[1].follow(executor, clock_s)
         return True
 
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        """Set what may stand while nobody follows this policy."""
+        known = self._followed.get(desired.device)
+        if known is not None and known[0].allocations == desired.allocations:
+            known[1].leave(executor)
+
     def forget(self, device: str) -> None:
         """Follow it no more."""
         self._followed.pop(device, None)

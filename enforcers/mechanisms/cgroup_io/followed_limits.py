@@ -14,6 +14,7 @@ from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits, Stated
 from enforcers.mechanisms.cgroup_io.lent_parts import Parts, rate_of, sum_of_parts
 from enforcers.mechanisms.cgroup_io.limit_grip import LimitGrip, next_limit_grip
 from enforcers.mechanisms.cgroup_io.pooled_limit import (
+    SMALLEST_PART,
     Pool,
     Took,
     first_pool,
@@ -128,6 +129,20 @@ class FollowedLimits:
             }
             if took:
                 self._follow_one(limit, took, make)
+
+    def leave(self, make: Make) -> None:
+        """Leave the part by the policy of limits that other hosts hold too, by the last mix."""
+        for limit in self._limits.values():
+            if limit.joint_of is None or limit.value == limit.stated:
+                continue
+            # Of a part of nothing the least stands in both directions.
+            ratio = limit.stated / max(limit.value, 2 * SMALLEST_PART)
+            for group, disk in limit.disks.items():
+                reads, writes = (
+                    max(SMALLEST_PART, int(part * ratio))
+                    for part in (disk.pool.reads, disk.pool.writes)
+                )
+                make(group, _text(replace(disk.pool, reads=reads, writes=writes)))
 
     def _follow_one(self, limit: _Limit, took: Mapping[str, Took], make: Make) -> None:
         # A disk that could not be read may do as much as it is let.

@@ -5,7 +5,7 @@ Counts each period, has it told, and takes the answer when it comes; waits for n
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from enforcers.contract import Allocation
@@ -18,6 +18,7 @@ from enforcers.joint_loop import (
     RatePeriod,
     after_period,
     is_in_vain,
+    part_alone,
     part_of,
 )
 from enforcers.joint_post import Loads
@@ -81,6 +82,11 @@ class JointBudget:
         if budget is None or threshold_ms is None:
             return None
         return Part(budget_iops=budget, threshold_ms=threshold_ms)
+
+    def part_by_policy(self, items: Sequence[Allocation]) -> float:
+        """What the host has of the datastore where nobody hears of it."""
+        shares = float(sum(item.shares for item in items))
+        return part_alone(self._state, shares=shares, stated_iops=self.stated_iops)
 
     def follow(
         self,

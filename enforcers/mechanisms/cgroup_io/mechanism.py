@@ -206,6 +206,10 @@ class CgroupIo:
             clock_s=clock_s,
         )
 
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        if self._followed is not None:
+            self._followed.leave(desired, executor)
+
     def _has_iocost(self, mount: str) -> bool:
         """Whether it is on somewhere, or may be switched on."""
         config = self._config

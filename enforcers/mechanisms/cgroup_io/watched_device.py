@@ -159,6 +159,11 @@ class WatchedDevice:
         )
         self._write(executor, self._base, part.budget_iops * ratio, worth=_PART_WORTH_RATIO)
 
+    def leave(self, executor: Executor, capacity: float) -> None:
+        """A model of this capacity, if the model is the agent's own."""
+        if self._base is not None:
+            self._write(executor, self._base, capacity)
+
     @property
     def _folder(self) -> str:
         return f"/sys/dev/block/{self._observed.number}"

@@ -251,6 +251,21 @@ def test_new_policy_takes_nothing_back_from_those_who_borrowed_it(
     assert sum(pair.run(2.0)) <= 1.03 * LIMIT
 
 
+def test_agent_that_ends_and_keeps_the_policy_leaves_the_parts_by_the_policy(pair: Pair) -> None:
+    """Nobody would give back what was borrowed, or take back what was lent."""
+    lent(pair)
+
+    for host in pair.hosts:
+        host.rig.enforcement.leave()
+
+    one, other = (
+        io_text.parse_io_max(host.cgroups.text(GROUP, "io.max"), "8:0") for host in pair.hosts
+    )
+    assert int(one["riops"]) == pytest.approx(250, abs=10)
+    # It was idle: half of it in each direction.
+    assert (int(other["riops"]), int(other["wiops"])) == (120, 120)
+
+
 def test_new_limit_that_is_smaller_holds_at_once(pair: Pair) -> None:
     lent(pair)
     for host in pair.hosts:

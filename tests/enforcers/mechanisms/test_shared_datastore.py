@@ -93,7 +93,7 @@ class KernelHost(RateHost):
             post=self.post,
         )
         self.run_pass()
-        self._take_settings()
+        self.take_settings()
 
     @property
     def budget(self) -> float:
@@ -111,7 +111,7 @@ class KernelHost(RateHost):
         if self.now_s >= self.passed_s + POLL_S:
             self.passed_s = self.now_s
             self.run_pass()
-        self._take_settings()
+        self.take_settings()
 
     def run_pass(self) -> None:
         result = self.rig.enforcement.run(self.policy, previous=None, now_s=self.now_s)
@@ -128,7 +128,7 @@ class KernelHost(RateHost):
         stat = f"{done} 0 0 0 0 0 0 0 0 0 {queued_ms} 0 0 0 0 0 0\n"
         self.cgroups.put("/sys/dev/block/8:0/stat", stat)
 
-    def _take_settings(self) -> None:
+    def take_settings(self) -> None:
         self.iops = UNHELD_IOPS
         if self.is_on:
             words = self.cgroups.read(f"{MOUNT}/io.cost.model").split()
@@ -291,6 +291,23 @@ def test_agent_that_starts_again_keeps_the_hosts_part_until_it_hears_the_others(
     assert max(shared.latency_since(started_s)) <= 1.25 * THRESHOLD_MS
     due = [2000 * one / sum([*shares, *[100] * 12]) for one in [*shares, *[100] * 12]]
     assert rates == pytest.approx(due, rel=0.07)
+
+
+def test_agent_that_ends_and_keeps_the_policy_leaves_the_part_by_shares(tmp_path: Path) -> None:
+    shared = two(tmp_path, [100] * 4, [100] * 12)
+    shared.run(80)
+    few = kernel(shared, 0)
+    for workload in few.workloads:
+        workload.most_iops = 0.0
+    shared.run(20)
+    idle = few.iops
+
+    few.rig.enforcement.leave()
+    few.take_settings()
+
+    # 4 of 16 workloads, all alike, of 2,000.
+    assert idle < 100
+    assert few.iops == pytest.approx(500, rel=0.01)
 
 
 def test_agent_that_starts_again_without_the_service_goes_by_the_policy(
