@@ -123,15 +123,16 @@ def _measure(options: Options) -> int:
     from enforcers.mechanisms.cgroup_io import measuring
     from enforcers.runner import SubprocessRunner
 
-    return measuring.show(
-        options.device,
-        folder=options.folder,
-        seconds=options.seconds,
-        as_json=options.json,
-        # A slow disk takes long until the file is there.
-        runner=SubprocessRunner(timeout_s=measuring.LONGEST_RUN_S),
-        host_fs=HostFs(),
-    )
+    with signals.leaving_in_order():
+        return measuring.show(
+            options.device,
+            folder=options.folder,
+            seconds=options.seconds,
+            as_json=options.json,
+            # A slow disk takes long until the file is there.
+            runner=SubprocessRunner(timeout_s=measuring.LONGEST_RUN_S),
+            host_fs=HostFs(),
+        )
 
 
 def _read(options: Options) -> int:

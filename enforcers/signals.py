@@ -3,12 +3,14 @@
 import select
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from types import FrameType
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+LEAVING = (*ENDING, signal.SIGHUP)
 HANDING_OVER = signal.SIGUSR1
 ALL = (*ENDING, HANDING_OVER, signal.SIGHUP)
 _ROOM_BYTES = 4096
@@ -77,3 +79,20 @@ def listening() -> Iterator[Calls]:
             for number, handler in former.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(former_waker)
+
+
+@contextmanager
+def leaving_in_order() -> Iterator[None]:
+    """Let a signal end the block by SystemExit, so that what it made is removed first."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        for other in LEAVING:
+            signal.signal(other, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    former = {number: signal.signal(number, leave) for number in LEAVING}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

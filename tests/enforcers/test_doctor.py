@@ -127,8 +127,9 @@ def test_host_without_the_io_controller_says_so_for_each_device(
 UNMEASURED = (
     "limits hold; shares and reservations have no effect, for nobody says what the device can do",
     (
-        "measure what it does under full load, as `sluice-enforcer measure` can, state that as "
-        "the capacity, and name the device in cgroup_io.capacity_is_measured"
+        "put the line that `sluice-enforcer measure` proposes into cgroup_io.models; or, if the "
+        "capacity that the policy states was measured under full load, name the device in "
+        "cgroup_io.capacity_is_measured"
     ),
 )
 COEFFICIENTS = "rbps=7 rseqiops=6 rrandiops=5 wbps=4 wseqiops=3 wrandiops=2"

@@ -6,8 +6,10 @@ the kernel or of the configuration is changed.
 
 import json
 import os
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +26,7 @@ MOST_BY_OTHERS = 0.05
 """Of the bytes of a run; with more it measures what they leave."""
 LONGEST_RUN_S = 120.0
 _OUTSTANDING = 128
-_FILE_NAME = ".sluice-enforcer-measures"
+_FOLDER_NAME = ".sluice-enforcer-measures-"
 _FILE_SIZE = "256M"
 _SECTOR_BYTES = 512
 _LARGE, _SMALL = "1M", "4k"
@@ -92,13 +94,10 @@ class Measuring:
         if not _lies_on(folder, self._device):
             raise NotMeasured(f"{folder} does not lie on {self._device} or a partition of it")
         self._check_quiet()
-        file = folder / _FILE_NAME
-        try:
+        with _new_file(folder) as file:
             target = [f"--filename={file}", f"--size={_FILE_SIZE}"]
             # Of a file that was never written a filesystem reads nothing from its disk.
             found = self._all([*WRITES, *READS], target)
-        finally:
-            file.unlink(missing_ok=True)
         return Model(rates=tuple(found[key] for key in COEFFICIENTS))
 
     def _check_quiet(self) -> None:
@@ -126,6 +125,7 @@ class Measuring:
             "fio", "--name=sluice", *target, f"--rw={run.pattern}", f"--bs={run.block}",
             "--direct=1", "--ioengine=libaio", f"--iodepth={_OUTSTANDING}", "--time_based",
             f"--runtime={self._seconds}", "--randrepeat=0", "--output-format=json",
+            "--thread",  # who ends fio ends all of it
         ]  # fmt: skip
         before = self._counts()
         try:
@@ -181,6 +181,20 @@ def show(
         print(f"    models = [{json.dumps(line)}]")
     print("Nothing was changed.")
     return 0
+
+
+@contextmanager
+def _new_file(folder: Path) -> Iterator[Path]:
+    """A name that nobody else has, on the folder's filesystem; gone afterwards, whatever happens.
+
+    Raises NotMeasured where the folder takes none.
+    """
+    try:
+        own = tempfile.TemporaryDirectory(prefix=_FOLDER_NAME, dir=folder)
+    except OSError as error:
+        raise NotMeasured(f"{folder} takes no file: {error.strerror}") from error
+    with own as place:
+        yield Path(place) / "file"
 
 
 def _lies_on(folder: Path, device: str) -> bool:

@@ -16,8 +16,9 @@ from enforcers.mechanisms.cgroup_io.standing import Standing
 
 NOBODY_MEASURED = "nobody says what the device can do"
 TO_MEASURE = (
-    "measure what it does under full load, as `sluice-enforcer measure` can, state that as the "
-    "capacity, and name the device in cgroup_io.capacity_is_measured"
+    "put the line that `sluice-enforcer measure` proposes into cgroup_io.models; or, if the "
+    "capacity that the policy states was measured under full load, name the device in "
+    "cgroup_io.capacity_is_measured"
 )
 _KEPT = ", and cgroup_io.keep_iocost leaves it so; the limit needs none"
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from enforcers import cli
+from enforcers.errors import CommandError
 from enforcers.mechanisms.cgroup_io import measuring
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.measuring import Measuring, NotMeasured
@@ -22,6 +26,7 @@ class FakeDisk:
     def __init__(self, root: Path, *, by_others: float = 0.0, idle_iops: float = 0.0) -> None:
         self.host_fs = FakeCgroups(root, iocost=False)
         self.commands: list[list[str]] = []
+        self.at_each_run: Callable[[Sequence[str]], None] = lambda argv: None
         self._by_others, self._idle_iops = by_others, idle_iops
         self._ios = self._sectors = 0
         self._show()
@@ -39,6 +44,7 @@ class FakeDisk:
         for word in argv:
             if word.startswith("--filename=") and "/dev/" not in word:
                 Path(word.removeprefix("--filename=")).touch()
+        self.at_each_run(argv)
         side = {"iops": RATES[pattern] + 0.4, "bw_bytes": 123_456_789, "io_bytes": own}
         none = {"iops": 0.0, "bw_bytes": 0, "io_bytes": 0}
         is_read = "read" in pattern
@@ -101,17 +107,82 @@ def test_folder_on_another_disk_is_refused_and_left_alone(tmp_path: Path) -> Non
     assert disk.commands == []
 
 
-def test_whole_model_is_proposed_as_the_configuration_takes_it_and_its_file_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One on sda."""
     monkeypatch.setattr(measuring, "_lies_on", lambda folder, device: device == "sda")
-    disk, folder = FakeDisk(tmp_path / "root"), tmp_path / "on-sda"
-    folder.mkdir()
-    monkeypatch.setattr(measuring, "Measuring", lambda *_, **__: disk.measuring())
+    place = tmp_path / "on-sda"
+    place.mkdir()
+    return place
 
-    measuring.show(
-        "sda", folder=folder, seconds=5, as_json=False, runner=disk, host_fs=disk.host_fs
-    )
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDisk:
+    """The disk that the command measures."""
+    disk = FakeDisk(tmp_path / "root")
+    monkeypatch.setattr(measuring, "Measuring", lambda *_, **__: disk.measuring())
+    return disk
+
+
+def refused(argv: Sequence[str]) -> None:
+    raise CommandError(argv, "No space left on device")
+
+
+def told_to_end(number: int) -> Callable[[Sequence[str]], None]:
+    return lambda argv: os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize(
+    ("at_each_run", "status"),
+    [
+        (refused, 1),
+        (told_to_end(signal.SIGTERM), 128 + signal.SIGTERM),
+        (told_to_end(signal.SIGHUP), 128 + signal.SIGHUP),
+        (told_to_end(signal.SIGINT), 128 + signal.SIGINT),
+    ],
+    ids=["fio fails", "SIGTERM", "SIGHUP", "SIGINT"],
+)
+def test_file_is_gone_however_the_command_ends(
+    folder: Path,
+    disk: FakeDisk,
+    at_each_run: Callable[[Sequence[str]], None],
+    status: int,
+) -> None:
+    disk.at_each_run = at_each_run
+    before = signal.getsignal(signal.SIGTERM)
+
+    try:
+        ended = cli.main(["measure", "sda", "--folder", str(folder)])
+    except SystemExit as leaving:
+        ended = leaving.code
+
+    assert ended == status
+    assert len(disk.commands) == 1
+    assert list(folder.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_two_that_measure_in_one_folder_have_a_file_each(folder: Path, disk: FakeDisk) -> None:
+    files: set[str] = set()
+    disk.at_each_run = lambda argv: files.update(w for w in argv if w.startswith("--filename="))
+
+    for _ in range(2):
+        cli.main(["measure", "sda", "--folder", str(folder)])
+
+    assert len(files) == 2
+
+
+def test_folder_that_takes_no_file_is_told(folder: Path, disk: FakeDisk) -> None:
+    folder.rmdir()
+
+    with pytest.raises(NotMeasured, match=r"on-sda takes no file: No such file or directory"):
+        disk.measuring().whole(folder)
+
+
+def test_whole_model_is_proposed_as_the_configuration_takes_it_and_its_file_is_gone(
+    folder: Path, disk: FakeDisk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["measure", "sda", "--folder", str(folder)])
 
     (line,) = [one for one in capsys.readouterr().out.splitlines() if "models = " in one]
     (proposed,) = json.loads(line.partition(" = ")[2])

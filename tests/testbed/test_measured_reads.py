@@ -1,4 +1,4 @@
-"""`sluice-enforcer measure` on a real kernel, with the real fio."""
+"""`sluice-enforcer measure` reads a disk of a real kernel, with the real fio."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ pytestmark = [
 IOPS = 2000.0
 
 
-def test_proposed_model_is_what_a_quiet_disk_does(tmp_path: Path) -> None:
+def test_random_reads_of_a_quiet_disk_are_measured_within_a_tenth(tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("no fio (package fio)")
     with StorageGuest(KERNELS[0], tmp_path) as guest:
-        said = guest.run("tests.testbed.storage.proposed_model", iops=IOPS)
+        said = guest.run("tests.testbed.storage.measured_reads", iops=IOPS)
 
     assert said["rates"]["rrandiops"] == pytest.approx(IOPS, rel=0.1)
     # Reads alone are a measurement and no model, and nothing is set by itself.
