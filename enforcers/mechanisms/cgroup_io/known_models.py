@@ -1,8 +1,14 @@
 """What others measured of disks by their model names, for a person to judge. Pure.
 
-Of github.com/iocost-benchmark/iocost-benchmarks (Apache-2.0), folder `database`, the solution
-`naive` of each model, which is the disk's own speed: of its newest results (2.2), else of the
-merged results of 2.1. A copy of a disk may differ by firmware, size and age.
+The `base_model` (the model of io.cost, as `resctl-bench` measured the disk by fio) of results that
+people submitted to github.com/iocost-benchmark/iocost-benchmarks (Apache-2.0, commit b2fc8dd6),
+folder `database`: of version 2.1 of the benchmark, but for INTEL_SSDPEKKA256G7,
+KINGSTON_SA2000M8250G and SKhynix_Phoenix, which are of 2.2. Each is one copy of a disk, and
+another may differ by firmware, size and age. Other results for the same names there are within
+23 % of these, but for the 2.1 of SKhynix_Phoenix, which writes at a sixth.
+
+A disk by SCSI or SATA shows only the first 16 characters of its name, which stand for many sizes
+and makes, so there is none here.
 """
 
 from enforcers.host_fs import HostFs
@@ -23,7 +29,6 @@ MZUL2256HCHQ-00AFB 1899833755 81210 80432 413702163 9825 9678
 MZUL2512HCJQ-00AFB 2439626981 157904 154404 819673902 9806 9686
 SAMSUNG_MZVLW256HEHP-00000 1235803696 130658 134555 345351950 63368 23437
 SKhynix_Phoenix 1301184436 72046 116693 195808171 12944 14937
-Samsung_SSD_860 571977404 94009 98549 377003734 91213 87471
 Skhynix_PC711_NVMe_512GB 2342618237 220857 179931 1163478144 13869 35881
 WDC_CL_SN720_SDAQNTW-256G-1020 2319819327 85438 91580 377802583 18821 13765
 WDC_CL_SN720_SDAQNTW-512G-2000 2282156926 134421 174939 656154630 22175 17457
