@@ -35,7 +35,10 @@ def pytest_unconfigure() -> None:
 def shared_dir() -> Path:
     """The folder of captured data beside the checkout."""
     if not SHARED.is_dir():
-        pytest.skip(f"no captured data: {SHARED} is absent (SLUICE_SHARED says where it is)")
+        pytest.skip(
+            f"does not apply without captured data: {SHARED} is absent "
+            "(SLUICE_SHARED says where it is)"
+        )
     return SHARED
 
 

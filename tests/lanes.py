@@ -1,7 +1,8 @@
 """Lanes: what a test needs beside Python. A lane that is missing skips its tests by name.
 
 The end of a run says for each lane how many tests ran, or why they did not.
-SLUICE_REQUIRE_LANES=all, as in CI, fails the run for a lane in which no test ran.
+SLUICE_REQUIRE_LANES=all, as in CI, fails the run for a lane in which no test ran, and fails each
+test of a required lane that skips itself, unless its reason begins with `does not apply`.
 SLUICE_TEST_DATABASE=timescaledb runs the database's tests on TimescaleDB: the lane of that run.
 """
 
@@ -10,7 +11,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -21,6 +22,8 @@ from tests.testbed.programs import missing_for_guests, missing_for_libvirt, miss
 
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server", "postgres_server"})
 ALL = "all"
+DOES_NOT_APPLY = "does not apply"
+"""How a test says that nothing is lacking: it is of another database, user or kernel than here."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ON_TIMESCALEDB = os.environ.get("SLUICE_TEST_DATABASE") == "timescaledb"
 
@@ -117,6 +120,30 @@ class Lanes:
                     item.user_properties.append(("lane", lane))
                     if reason := self.missing(lane):
                         item.add_marker(pytest.mark.skip(reason=f"lane {lane}: {reason}"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Fail a test of a required lane that skips itself: what it needs is lacking."""
+        report = yield
+        if (
+            report.skipped
+            and (lane := self._broken_by(item))
+            and isinstance(report.longrepr, tuple)
+        ):
+            *_, why = report.longrepr
+            if DOES_NOT_APPLY not in why:
+                report.outcome = "failed"
+                report.longrepr = f"lane {lane} was required but the test skipped itself: {why}"
+        return report
+
+    def _broken_by(self, item: pytest.Item) -> str | None:
+        """The test's first lane that is required, if nothing is missing of any of them."""
+        lanes = [lane for lane in LANES if item.get_closest_marker(lane)]
+        if any(self.missing(lane) for lane in lanes):
+            return None
+        return next((lane for lane in lanes if self.required & {lane, ALL}), None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test once: when it is skipped, or when its body has run."""

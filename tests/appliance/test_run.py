@@ -267,7 +267,9 @@ def test_killed_database_is_restarted_and_the_web_server_reaches_it_again(runnin
         time.sleep(0.1)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="every other test here runs without root already")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="does not apply: every other test here runs without root already"
+)
 def test_everything_runs_without_root():
     nobody = pwd.getpwnam("nobody")
     identity = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}

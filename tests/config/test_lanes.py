@@ -67,8 +67,37 @@ def test_required_lane_that_ran_does_not_fail_the_run(suite):
     assert result.ret == 0
 
 
-def test_required_lane_whose_tests_all_skip_themselves_fails_the_run(suite):
-    result = suite("moon", suite=SUITE.replace("(): pass", "(): pytest.skip('no')"))
+SKIPPING = SUITE.replace("test_tide(): pass", "test_tide(): pytest.skip('no boat')")
+
+
+@pytest.mark.parametrize("required", ["moon", "all"])
+def test_test_of_a_required_lane_that_skips_itself_fails(suite, required):
+    result = suite(required, "-k", "tide", suite=SKIPPING)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*lane moon was required but the test skipped itself: Skipped: no boat"]
+    )
+
+
+def test_test_of_a_lane_that_is_not_required_may_skip_itself(suite):
+    result = suite("sun", "-k", "tide", suite=SKIPPING)
+
+    result.assert_outcomes(skipped=1)
+
+
+def test_test_of_a_required_lane_that_does_not_apply_is_skipped(suite):
+    beside = "\n@pytest.mark.moon\ndef test_ebb(): pass\n"
+    skipping = SKIPPING.replace("no boat", "does not apply: the other shore") + beside
+
+    result = suite("moon", suite=skipping)
+
+    assert result.ret == 0
+    result.assert_outcomes(passed=2, skipped=2)
+
+
+def test_required_lane_whose_tests_all_do_not_apply_fails_the_run(suite):
+    result = suite("moon", suite=SKIPPING.replace("no boat", "does not apply"))
 
     assert result.ret == 1
     result.stdout.fnmatch_lines(

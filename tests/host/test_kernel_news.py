@@ -61,7 +61,7 @@ def news_of(network: Network, *commands: str) -> list[list[str]]:
 def test_change_of_a_queue_is_told(host_rig: Rig, quiet_network: Network, command: str) -> None:
     host_rig.apply("tc_htb", POLICY)
     if "bfifo" in command and "bfifo" not in quiet_network.settings():
-        pytest.skip("the queues of this kernel are fq_codel")
+        pytest.skip("does not apply: the queues of this kernel are fq_codel")
 
     (news,) = news_of(quiet_network, command)
 

@@ -88,7 +88,7 @@ def test_quarter_of_a_day_that_is_expired_in_part_is_kept(tenant: Tenant) -> Non
 
 def test_day_that_was_made_whole_is_written_to_and_dropped(tenant: Tenant, native: bool) -> None:
     if not native:
-        pytest.skip("hypertables have no partition of a day")
+        pytest.skip("does not apply: hypertables have no partition of a day")
     noon = now().replace(hour=12, minute=0) - 10 * DAY
     midnight = noon.replace(hour=0)
     with connection.cursor() as cursor:
@@ -270,7 +270,7 @@ def test_many_that_need_the_same_day_make_it_once(committed: None) -> None:
 
 def test_chunks_of_hypertables_are_as_short_as_partitions(native: bool) -> None:
     if native:
-        pytest.skip("native tables have no chunks")
+        pytest.skip("does not apply: native tables have no chunks")
     with connection.cursor() as cursor:
         cursor.execute("SELECT DISTINCT time_interval FROM timescaledb_information.dimensions")
         assert cursor.fetchall() == [(PART,)]
