@@ -48,6 +48,30 @@ class FakeService:
         self.reports.append(decode_report(report))
 
 
+def agent_config(directory: Path, **config: Any) -> AgentConfig:
+    """The configuration of an agent that keeps its state in this directory."""
+    return AgentConfig(
+        **{
+            "host": "h1",
+            "state_dir": directory,
+            "poll_s": 10.0,
+            "report_s": 30.0,
+            "on_exit": OnExit.RESTORE,
+            "dry_run": False,
+            "server": ServerConfig(
+                url=urlsplit("https://sluice.example"),
+                timeout_s=1.0,
+                ca_file=None,
+                token="t" * 20,
+                signing_key=KEY,
+            ),
+            "reader": None,
+            "mechanisms": {},
+            **config,
+        }
+    )
+
+
 class Bench:
     """An agent on a kernel in memory, with a clock that the test moves."""
 
@@ -61,26 +85,7 @@ class Bench:
         self.clock_error_s = 0.0
         self.boot_id = "boot-1"
         self.booted_at_s = -1000.0
-        self._config = AgentConfig(
-            **{
-                "host": "h1",
-                "state_dir": directory,
-                "poll_s": 10.0,
-                "report_s": 30.0,
-                "on_exit": OnExit.RESTORE,
-                "dry_run": False,
-                "server": ServerConfig(
-                    url=urlsplit("https://sluice.example"),
-                    timeout_s=1.0,
-                    ca_file=None,
-                    token="t" * 20,
-                    signing_key=KEY,
-                ),
-                "reader": None,
-                "mechanisms": {},
-                **config,
-            }
-        )
+        self._config = agent_config(directory, **config)
         self.start()
 
     def start(self, *, is_watched: bool = True) -> None:

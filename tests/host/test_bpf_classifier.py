@@ -387,8 +387,13 @@ def test_address_of_the_tunnel_itself_comes_before_what_is_inside(
     assert within != around
 
 
-def test_workload_behind_a_tunnel_that_the_host_makes_is_told_by_its_address(
-    quiet_network: Network, rig: Rig
+@pytest.mark.parametrize(
+    ("selector", "number"),
+    [(("source_address", "10.99.0.1"), 0), (("mark", "7"), 7)],
+    ids=["address inside", "mark"],
+)
+def test_what_goes_into_a_tunnel_that_the_host_makes_is_told_as_without_it(
+    quiet_network: Network, rig: Rig, selector: tuple[str, str], number: int
 ) -> None:
     ends = f"local {UPLINK_ADDRESS} remote {SINK_ADDRESS}"
     try:
@@ -398,9 +403,9 @@ def test_workload_behind_a_tunnel_that_the_host_makes_is_told_by_its_address(
     host(quiet_network, "ip addr add 10.99.0.1/24 dev tun9")
     host(quiet_network, "ip link set tun9 up")
     host(quiet_network, f"ip neigh replace 10.99.0.2 lladdr {ELSEWHERE} dev tun9")
-    (own,) = enforce(rig, told(1, "source_address", "10.99.0.1"))
+    (own,) = enforce(rig, told(1, *selector))
 
-    mark(quiet_network.runner, 0, address="10.99.0.2")
+    mark(quiet_network.runner, number, address="10.99.0.2")
 
     # The headers of the tunnel count as well.
     found = sent(rig, total=COUNT)
@@ -447,25 +452,6 @@ def test_workload_that_makes_a_tunnel_itself_is_not_taken_for_who_is_inside(
     NamespaceRunner(quiet_network.workload(1)).run(argv)
 
     assert sent(rig, total=COUNT) == {OTHER: COUNT}
-
-
-def test_mark_outlives_a_tunnel_that_the_host_makes(quiet_network: Network, rig: Rig) -> None:
-    ends = f"local {UPLINK_ADDRESS} remote {SINK_ADDRESS}"
-    try:
-        host(quiet_network, f"ip link add tun9 type vxlan id 5 dstport 4789 {ends}")
-    except CommandError as error:
-        pytest.skip(f"this kernel has no VXLAN: {error.answer}")
-    host(quiet_network, "ip addr add 10.99.0.1/24 dev tun9")
-    host(quiet_network, "ip link set tun9 up")
-    host(quiet_network, f"ip neigh replace 10.99.0.2 lladdr {ELSEWHERE} dev tun9")
-    (own,) = enforce(rig, told(1, "mark", "7"))
-
-    mark(quiet_network.runner, 7, address="10.99.0.2")
-
-    # The headers of the tunnel count as well.
-    found = sent(rig, total=COUNT)
-    assert set(found) == {own}
-    assert COUNT <= found[own] <= COUNT + 1
 
 
 def test_everything_comes_back_beside_filters_of_somebody_else(

@@ -1,29 +1,30 @@
-"""The agent's own pass over a document that has come, of which one system call goes wrong."""
+"""The agent's round in which a document comes, of which one system call goes wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from enforcers.clocks import Moment
-from enforcers.contract import PolicyDocument
+from enforcers.agent import Agent
+from enforcers.clocks import Clocks
+from enforcers.contract import PolicyDocument, encode_document
 from enforcers.errors import StateError
-from enforcers.lease import begin
 from enforcers.ledger import Ledger
 from enforcers.outcomes import FALLS_SHORT
-from enforcers.policy_store import HeldPolicy, PolicyStore
+from enforcers.policy_store import PolicyStore
 from enforcers.recovery import recover
+from enforcers.state_dir import StateDir
+from tests.enforcers.agent_bench import FakeService, agent_config
 from tests.enforcers.policies import KEY, NOON
 from tests.enforcers.rig import Rig
 from tests.testbed.struck import CALLS, KILL, alone, calls_of, struck
 
-MOMENT = Moment(now=NOON, boot_id="boot-1", boot_s=100.0)
-LEASE = begin(NOON + timedelta(minutes=15), MOMENT)
+CLOCKS = Clocks(boot_id="boot-1", now=lambda: NOON, boot_s=lambda: 100.0, monotonic_s=lambda: 0.0)
 Kernel = Mapping[str, str]
+STOPPED = "the agent was stopped"
+"""What the last report says where nothing else went wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,33 +36,23 @@ class Host:
     kernel: Callable[[], Kernel]
 
     def enforce(self, document: PolicyDocument) -> None:
-        """Take a document over and enforce it. Raises RuntimeError if that is not all right."""
-        rig, store = self.start(), self._store()
-        policy = HeldPolicy(document=document, lease=LEASE)
-        previous = store.enforced.document if store.enforced else None
-        failed = False
-        try:
-            recover(rig.mechanisms, rig.ledger, rig.locks, was_in_force=store.was_in_force)
-        except StateError:
-            failed = True
-        try:
-            store.keep_latest(policy)
-        except StateError:
-            failed = True
-        result = rig.enforcement.run(document, previous=previous, now_s=0.0)
-        if not result.has_failed:
-            with suppress(StateError):
-                store.keep_enforced(policy)
-        if failed or any(one.outcome in FALLS_SHORT for one in result.enforced):
-            raise RuntimeError("not enforced")
+        """A new agent's first round. Raises RuntimeError if the agent tells that it fell short."""
+        service = FakeService(encode_document(document))
+        is_recovered, agent = self._started(self.start(), service)
+        agent.tick()
+        (report,) = service.reports
+        outcomes = {one.outcome for one in report.allocations}
+        if not is_recovered or report.refusal or outcomes & FALLS_SHORT:
+            raise RuntimeError(f"not enforced: {report.refusal}, {outcomes}")
 
     def restore(self) -> None:
         """What the agent does when it ends. Raises RuntimeError if something is left."""
-        rig = self.start()
-        recover(rig.mechanisms, rig.ledger, rig.locks, was_in_force=self._store().was_in_force)
-        problems = rig.enforcement.run(None, previous=None, now_s=0.0).problems
-        if problems or rig.ledger.entries():
-            raise RuntimeError(f"not restored: {problems}")
+        rig, service = self.start(), FakeService()
+        _, agent = self._started(rig, service)
+        agent.stop()
+        (report,) = service.reports
+        if report.refusal != STOPPED or rig.ledger.entries():
+            raise RuntimeError(f"not restored: {report.refusal}")
 
     def has_whole_document(self, *documents: PolicyDocument) -> bool:
         """Whether the newest document that the agent holds is one of these."""
@@ -70,10 +61,27 @@ class Host:
 
     def has_ledger(self) -> bool:
         """Whether the ledger tells what is to be put back."""
-        return Ledger(self.state / "ledger.json", boot_id=MOMENT.boot_id).lost is None
+        return Ledger(self.state / "ledger.json", boot_id=CLOCKS.boot_id).lost is None
+
+    def _started(self, rig: Rig, service: FakeService) -> tuple[bool, Agent]:
+        """A new agent, and whether all was well at its start."""
+        store, is_recovered = self._store(), True
+        try:
+            recover(rig.mechanisms, rig.ledger, rig.locks, was_in_force=store.was_in_force)
+        except StateError:
+            is_recovered = False
+        return is_recovered, Agent(
+            config=agent_config(self.state),
+            service=service,
+            enforcement=rig.enforcement,
+            store=store,
+            support=lambda: tuple(one.support() for one in rig.mechanisms.values()),
+            clocks=CLOCKS,
+            status_file=StateDir(root=self.state).status,
+        )
 
     def _store(self) -> PolicyStore:
-        return PolicyStore(self.state / "policy.json", key=KEY, moment=MOMENT)
+        return PolicyStore(self.state / "policy.json", key=KEY, moment=CLOCKS.moment())
 
 
 def failing_pass(

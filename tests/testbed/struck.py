@@ -79,7 +79,8 @@ def _forked(work: Callable[[], object], *, is_held: bool) -> int:
             os.kill(os.getpid(), signal.SIGSTOP)
         work()
         status = 0
-    except Exception:  # noqa: BLE001  (whatever it is, the status tells it)
-        traceback.print_exc()
     finally:
+        # Whatever was raised, nothing of the parent's is run here.
+        if status:
+            traceback.print_exc()
         os._exit(status)
