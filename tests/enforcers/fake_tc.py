@@ -64,6 +64,7 @@ class FakeTc:
         self.deaf_to: str | None = None
         self.is_installed = True
         self.has_fq_codel = True
+        self.has_ifb = True
         self.has_libbpf = False
         self._next_filter = 0x800
 
@@ -139,7 +140,10 @@ class FakeTc:
     def _try_out(self, argv: Sequence[str], stdin: str) -> str:
         if "fq_codel" in stdin and not self.has_fq_codel:
             raise CommandError(argv, "Error: Specified qdisc kind is unknown.")
-        if "sh" in argv:
+        if "ifb" in argv[-1]:
+            if not self.has_ifb:
+                raise CommandError(argv, "Error: Unknown device type.")
+        elif "sh" in argv:
             name, command = argv[argv.index("sh") + 4], list(argv[argv.index("tc") :])
             return FakeTc(name).run(command, stdin=stdin)
         return ""

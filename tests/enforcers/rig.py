@@ -85,6 +85,7 @@ def start_rig(
     boot_id: str = "boot-1",
     dry_run: bool = False,
     interfaces: frozenset[str] = frozenset({"up0"}),
+    ingress: frozenset[str] = frozenset(),
     by_u32: bool = True,
     host_kinds: frozenset[str] = frozenset({"off"}),
     devices: frozenset[str] = frozenset({"8:0"}),
@@ -108,7 +109,7 @@ def start_rig(
     mechanisms = build_mechanisms(
         host,
         {
-            "tc_htb": HtbConfig(interfaces=interfaces, host_kinds=host_kinds),
+            "tc_htb": HtbConfig(interfaces=interfaces, ingress=ingress, host_kinds=host_kinds),
             "cgroup_io": CgroupIoConfig(subtrees=frozenset({"/machine.slice"}), devices=devices),
             **(configs or {}),
         },

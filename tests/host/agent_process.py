@@ -22,8 +22,11 @@ DEADLINE_S = 30.0
 class Host:
     """An agent process and its service in the host's namespace."""
 
-    def __init__(self, network: Network, folder: Path) -> None:
+    def __init__(
+        self, network: Network, folder: Path, *, tc_htb: str = 'interfaces = ["up0"]'
+    ) -> None:
         self.network = network
+        self._tc_htb = tc_htb
         self.folder = folder
         self.agent: subprocess.Popen[bytes] | None = None
         for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
@@ -43,7 +46,7 @@ class Host:
             "\n".join(["[agent]", *lines])
             + f'\n[server]\nurl = "http://127.0.0.1:{PORT}"\ntoken_file = "token"\n'
             'signing_key_file = "signing-key"\ntimeout_s = 2.0\n'
-            '[tc_htb]\ninterfaces = ["up0"]\n'
+            f"[tc_htb]\n{self._tc_htb}\n"
         )
 
     def publish(self, *allocations: Allocation, revision: int = 1, lease_s: float = 600.0) -> None:

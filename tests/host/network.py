@@ -45,8 +45,8 @@ listen(listeners[0])
 """
 
 
-def sender(port: int) -> str:
-    """Code that sends to the sink's port as much as it can.
+def sender(port: int, address: str = SINK_ADDRESS) -> str:
+    """Code that sends to a port, the sink's if nothing else is said, as much as it can.
 
     Several connections, so that one that waits for the processor does not leave the queue empty.
     """
@@ -56,7 +56,7 @@ def send(connection):
     data = bytes(1 << 16)
     while True:
         connection.sendall(data)
-connections = [socket.create_connection(("{SINK_ADDRESS}", {port})) for _ in range(4)]
+connections = [socket.create_connection(("{address}", {port})) for _ in range(4)]
 for connection in connections[1:]:
     threading.Thread(target=send, args=(connection,), daemon=True).start()
 print("ready", flush=True)

@@ -1,4 +1,4 @@
-"""Recognises a workload's packets on an uplink: by the interface they came in, or by source."""
+"""Recognises a workload's packets on an uplink: by interfaces, or by addresses."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,10 +30,18 @@ VNIC_PREF = 10
 IPV4_PREF = 100
 IPV6_PREF = 200
 _ANY_PACKET = "00000000/00000000 at 0"
-_IPV4_SOURCE_OFFSET = 12
-_IPV6_SOURCE_OFFSET = 8
 _WORD_BITS = 32
 
+
+class Side(StrEnum):
+    """Which address of a packet, as tc calls it."""
+
+    SOURCE = "src"
+    DESTINATION = "dst"
+
+
+_IPV4_OFFSETS = {Side.SOURCE: 12, Side.DESTINATION: 16}
+_IPV6_OFFSETS = {Side.SOURCE: 8, Side.DESTINATION: 24}
 
 Told = tuple[str, str, int, str | None, tuple[str, ...]]
 
@@ -73,10 +81,38 @@ def match_for(selector: Selector) -> Match | str:
         case Kind.VNIC:
             return _vnic(selector.value)
         case Kind.SOURCE_ADDRESS:
-            return _source_address(selector.value)
+            return address_match(selector.value, Side.SOURCE)
         case _:
             known = f"{Kind.VNIC} or {Kind.SOURCE_ADDRESS}"
             return f"tc_htb recognises packets by {known}, not by {selector.kind}"
+
+
+def address_match(value: str, side: Side) -> Match | str:
+    """The match for an address or network, or why it is none."""
+    try:
+        network = ip_network(source_value(value))
+    except ValueError as error:
+        return str(error)
+    if isinstance(network, IPv4Network):
+        return _ipv4(network, side)
+    return _ipv6(network, side)
+
+
+def adapter_match(address: str) -> Match:
+    """The match for frames to an Ethernet address, whatever is in them."""
+    digits = address.replace(":", "")
+    first, rest = int(digits[:4], 16), int(digits[4:], 16)
+    return Match(
+        protocol="all",
+        pref=VNIC_PREF,
+        argv=(
+            *("match", "u16", f"{first:#06x}", "0xffff", "at", "-14"),
+            *("match", "u32", f"{rest:#010x}", "0xffffffff", "at", "-12"),
+        ),
+        indev=None,
+        # tc widens the first two bytes to the word that they end.
+        shown=(_word(first, 0xFFFF, -16), _word(rest, 0xFFFFFFFF, -12)),
+    )
 
 
 def _vnic(interface: str) -> Match:
@@ -89,38 +125,29 @@ def _vnic(interface: str) -> Match:
     )
 
 
-def _source_address(value: str) -> Match | str:
-    try:
-        network = ip_network(source_value(value))
-    except ValueError as error:
-        return str(error)
-    if isinstance(network, IPv4Network):
-        return _ipv4_source(network)
-    return _ipv6_source(network)
-
-
-def _ipv4_source(network: IPv4Network) -> Match:
+def _ipv4(network: IPv4Network, side: Side) -> Match:
     # Longer prefixes come first, so that the most specific one decides.
+    shown = _word(int(network.network_address), int(network.netmask), _IPV4_OFFSETS[side])
     return Match(
         protocol="ip",
         pref=IPV4_PREF + network.max_prefixlen - network.prefixlen,
-        argv=("match", "ip", "src", str(network)),
+        argv=("match", "ip", side, str(network)),
         indev=None,
-        shown=(_word(int(network.network_address), int(network.netmask), _IPV4_SOURCE_OFFSET),),
+        shown=(shown,),
     )
 
 
-def _ipv6_source(network: IPv6Network) -> Match:
+def _ipv6(network: IPv6Network, side: Side) -> Match:
     words = []
     for index in range(-(-network.prefixlen // _WORD_BITS)):
         shift = network.max_prefixlen - _WORD_BITS * (index + 1)
         address = int(network.network_address) >> shift & 0xFFFFFFFF
         mask = int(network.netmask) >> shift & 0xFFFFFFFF
-        words.append(_word(address, mask, _IPV6_SOURCE_OFFSET + 4 * index))
+        words.append(_word(address, mask, _IPV6_OFFSETS[side] + 4 * index))
     return Match(
         protocol="ipv6",
         pref=IPV6_PREF + network.max_prefixlen - network.prefixlen,
-        argv=("match", "ip6", "src", str(network)),
+        argv=("match", "ip6", side, str(network)),
         indev=None,
         shown=tuple(words),
     )

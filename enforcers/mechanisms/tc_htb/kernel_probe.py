@@ -77,6 +77,29 @@ def why_no_bpf_filters(runner: Runner, *, is_privileged: bool) -> str | None:
     return None
 
 
+_IFB_STEPS = (
+    ("CONFIG_IFB", "true"),
+    ("CONFIG_NET_SCH_INGRESS", "tc qdisc add dev lo clsact"),
+    (
+        "CONFIG_NET_ACT_MIRRED",
+        "tc filter add dev lo ingress u32 match u32 0 0 action mirred egress redirect dev tried",
+    ),
+)
+
+
+def why_no_ifb(runner: Runner, *, is_privileged: bool) -> str | None:
+    """What keeps what comes in from being led through an ifb device, None if nothing does."""
+    namespace = own_namespace(is_privileged=is_privileged)
+    done = "ip link add name tried up type ifb"
+    for option, step in _IFB_STEPS:
+        done = f"{done} && {step}"
+        try:
+            runner.run([*namespace, "sh", "-c", done])
+        except CommandError as error:
+            return f"{option} is off in this kernel or its module is missing ({error.answer})"
+    return None
+
+
 def own_namespace(*, is_privileged: bool) -> tuple[str, ...]:
     """What runs the program whose words follow in a network namespace that is gone after it."""
     return ("unshare", "--net") if is_privileged else ("unshare", "--user", "-r", "--net")

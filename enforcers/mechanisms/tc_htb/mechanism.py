@@ -29,10 +29,12 @@ from enforcers.mechanisms.tc_htb.fit import host_limit_problem
 from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
 from enforcers.mechanisms.tc_htb.header_matches import traffic_kinds
 from enforcers.mechanisms.tc_htb.host_kinds import read_kinds
+from enforcers.mechanisms.tc_htb.incoming import THING, IncomingLooks, our_ifbs
 from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
 from enforcers.mechanisms.tc_htb.observed import (
     ROOT_THING,
     HtbObserved,
+    Link,
     Looks,
     find_marked,
     is_our_root,
@@ -43,6 +45,12 @@ from enforcers.mechanisms.tc_htb.restore import (
     outdated,
     restoring,
     restoring_elsewhere,
+)
+from enforcers.mechanisms.tc_htb.shape_incoming import (
+    in_the_way,
+    not_shaped,
+    restoring_incoming,
+    shaping,
 )
 from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Classifier, Table
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
@@ -65,14 +73,18 @@ HOLDS = Holds(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HtbConfig:
-    """The interfaces whose transmit queues may be changed, and how the host's own traffic is
-    told apart (`host_kinds.read_kinds`).
+    """The interfaces whose transmit queues may be changed, those of them on which what comes in
+    is shaped too, and how the host's own traffic is told apart (`host_kinds.read_kinds`).
     """
 
     interfaces: frozenset[str] = frozenset()
+    ingress: frozenset[str] = frozenset()
     host_kinds: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        if self.ingress - self.interfaces:
+            rule = "may name only what tc_htb.interfaces names"
+            raise ValueRefused("ingress", sorted(self.ingress), rule)
         try:
             read_kinds(self.host_kinds)
         except ValueError as error:
@@ -112,11 +124,13 @@ class TcHtb:
         self._runner = host.runner
         self._host_fs = host.host_fs
         self._interfaces = config.interfaces
+        self._ingress = config.ingress
         self._kinds = traffic_kinds(read_kinds(config.host_kinds))
         self._clock_s = host.clock_s
         self._tried: MechanismSupport | None = None
         self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
         self._looks = Looks(host)
+        self._incoming = IncomingLooks(host.runner, self._looks)
         self._trials = Trials(host.runner, host.host_fs, host.clock_s)
         self._planned: dict[str, _Planned] = {}
         # By device what its BPF filter looks up and shall look up; the kernel shows the name only.
@@ -141,7 +155,8 @@ class TcHtb:
             mechanism=self.name,
             supported=problem is None,
             reason=problem
-            or f"HTB, {self._queues} and {self._filters} work, tried in a namespace of their own",
+            or f"HTB, {self._queues} and {self._filters} work, tried in a namespace of their own; "
+            + (self._why_no_ifb or "ifb, for what comes in, works too"),
             units=(Unit.BITS_PER_S,),
             selectors=BY_U32 if problem or self._classifier.program is None else tuple(Kind),
             holds=HOLDS,
@@ -151,6 +166,11 @@ class TcHtb:
     def _has_fq_codel(self) -> bool:
         is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
         return kernel_probe.has_fq_codel(self._runner, is_privileged=is_privileged)
+
+    @cached_property
+    def _why_no_ifb(self) -> str | None:
+        is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
+        return kernel_probe.why_no_ifb(self._runner, is_privileged=is_privileged)
 
     @property
     def _queues(self) -> str:
@@ -171,12 +191,18 @@ class TcHtb:
         return self._classifier.program is None
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
-        observed = self._looks.at(desired.device, entries)
+        roots = tuple(entry for entry in entries if entry.thing == ROOT_THING)
+        others = tuple(entry for entry in entries if entry.thing != ROOT_THING)
+        observed = self._looks.at(desired.device, roots or others)
+        observed = replace(observed, entries=roots)
         tables = self._tables.get(observed.device, {})
         observed = replace(
             observed,
             cgroups=self._cgroups(desired),
             table=tables.get(table_in_force(observed) or ""),
+            incoming=self._incoming.at(
+                observed, others, vnics=_vnics(desired), is_wanted=desired.device in self._ingress
+            ),
         )
         if not desired.allocations or desired.device not in self._interfaces:
             return observed
@@ -211,16 +237,17 @@ class TcHtb:
         return _Planned(desired=desired, observed=observed, plan=plan, shown=shown)
 
     def _plan_with_tree(self, desired: Desired, observed: HtbObserved) -> tuple[Plan, Tree | None]:
+        back = restoring_incoming(observed)
         if observed.noted_as is not None:
-            return restoring_elsewhere(desired, observed, observed.noted_as), None
+            return _both(restoring_elsewhere(desired, observed, observed.noted_as), back), None
         if desired.spec is None or not desired.allocations:
-            return restoring(observed), None
+            return _both(restoring(observed), back), None
         problem = self._obstacle(desired.device, observed)
         if problem is not None:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
             # An interface that may not be touched any more is put back.
             notes = {item.id: note for item in desired.allocations}
-            return replace(restoring(observed), notes=notes), None
+            return replace(_both(restoring(observed), back), notes=notes), None
         tree, notes = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return Plan(notes=notes), None
@@ -237,26 +264,43 @@ class TcHtb:
             found=() if observed.is_ours else (_entry(observed),),
             restored=outdated(observed),
         )
-        return plan, tree
+        return _both(plan, self._plan_incoming(desired.spec, tree, observed)), tree
+
+    def _plan_incoming(self, spec: ResourceSpec, outgoing: Tree, observed: HtbObserved) -> Plan:
+        if observed.device not in self._ingress:
+            return restoring_incoming(observed)
+        why = self._why_no_ifb or in_the_way(observed)
+        if why is not None:
+            return not_shaped(outgoing, observed, why)
+        return shaping(spec, outgoing, observed, fq_codel=self._has_fq_codel)
 
     def apply(self, plan: Plan, executor: Executor) -> Execution:
         executor.release(plan.restored)
         try:
             return executor.run(plan.changes, plan.found)
         finally:
-            self._looks.forget_queues()
+            self._looks.forget()
 
     def find_marked(self) -> tuple[LedgerEntry, ...]:
-        """A tree of this agent's has taken the place of what the kernel sets up by itself."""
-        return tuple(
-            LedgerEntry(
-                mechanism=self.name,
-                device=link.name,
-                thing=ROOT_THING,
-                found=KERNEL_DEFAULT,
-                identity=link.identity,
-            )
-            for link, _ in find_marked(self._runner)
+        """A tree of this agent's has taken the place of what the kernel sets up by itself.
+
+        Its ifb devices are called by the interfaces for which it made them.
+        """
+        links = self._looks.all_links()
+        ifbs = our_ifbs(links)
+        roots = [links[name] for name in find_marked(self._runner) if name in links.keys() - ifbs]
+        return (
+            *(self._marked(link.name, ROOT_THING, KERNEL_DEFAULT, link) for link in roots),
+            *(
+                self._marked(name if uplink is None else uplink.name, THING, "nothing", uplink)
+                for name, uplink in ifbs.items()
+            ),
+        )
+
+    def _marked(self, device: str, thing: str, found: str, link: Link | None) -> LedgerEntry:
+        identity = None if link is None else link.identity
+        return LedgerEntry(
+            mechanism=self.name, device=device, thing=thing, found=found, identity=identity
         )
 
     def obstacles(self) -> Mapping[str, Obstacle | None]:
@@ -294,7 +338,7 @@ class TcHtb:
     def _obstacle_of(self, device: str) -> Obstacle | None:
         """As `_obstacle` of a policy, of an interface that may be changed."""
         try:
-            observed = self._tried_out(self._looks.at(device, ()))
+            observed = self._tried_out(self.observe(_nothing(device), ()))
         except (CommandError, ValueError) as error:
             return Obstacle(reason=str(error), remedy="install iproute2")
         if device not in observed.links:
@@ -303,12 +347,23 @@ class TcHtb:
                 remedy="name one of those that `ip link` shows in tc_htb.interfaces",
             )
         root = observed.root
-        if root is not None and is_our_root(root):
-            return self._untold_kinds()
         reason = not_put_back(observed)
-        if reason is None:
-            return self._untold_kinds()
+        if reason is None or (root is not None and is_our_root(root)):
+            return self._unshaped(observed) or self._untold_kinds()
         return Obstacle(reason=f"it has {reason}", remedy=f"tc qdisc del dev {device} root")
+
+    def _unshaped(self, observed: HtbObserved) -> Obstacle | None:
+        """Why what comes in is not shaped, though that is configured."""
+        if observed.device not in self._ingress:
+            return None
+        why = self._why_no_ifb or in_the_way(observed)
+        if why is None:
+            return None
+        return Obstacle(
+            reason=f"what comes in is not shaped: {why}",
+            remedy=f"mend that, or take {observed.device} out of tc_htb.ingress",
+            is_total=False,
+        )
 
     def _untold_kinds(self) -> Obstacle | None:
         untold = [item.kind for item in self._kinds if item.signs or item.cgroups]
@@ -331,6 +386,25 @@ class TcHtb:
         if reason is None:
             return None
         return f"{device} has {reason}; to let it take over: tc qdisc del dev {device} root"
+
+
+def _nothing(device: str) -> Desired:
+    return Desired(device=device, spec=None, allocations=())
+
+
+def _vnics(desired: Desired) -> frozenset[str]:
+    selectors = [item.selector for item in desired.allocations]
+    return frozenset(one.value for one in selectors if one.kind == Kind.VNIC)
+
+
+def _both(outgoing: Plan, incoming: Plan) -> Plan:
+    return replace(
+        outgoing,
+        changes=(*outgoing.changes, *incoming.changes),
+        shortfalls=incoming.shortfalls,
+        found=(*outgoing.found, *incoming.found),
+        restored=(*outgoing.restored, *incoming.restored),
+    )
 
 
 def _entry(observed: HtbObserved) -> LedgerEntry:

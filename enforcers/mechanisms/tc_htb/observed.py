@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from enforcers.kernel_news import Group, HasNews
 from enforcers.ledger import LedgerEntry
@@ -17,6 +17,9 @@ from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Table
 from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, Filter, HtbClass, Qdisc
 from enforcers.runner import Runner
+
+if TYPE_CHECKING:
+    from enforcers.mechanisms.tc_htb.incoming import Incoming
 
 # The major number marks the tree as ours, together with the ledger's entry.
 MAJOR = "51ce"
@@ -37,13 +40,20 @@ ReadT = TypeVar("ReadT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A network interface; `largest_bytes` is its largest packet, offload included."""
+    """A network interface; `largest_bytes` is its largest packet, offload included.
+
+    `master` is the bridge, or the like, that it is a port of. `kind` is that of a device without
+    hardware, such as `bridge`.
+    """
 
     name: str
     index: int
     address: str
     frame_bytes: int
     largest_bytes: int
+    master: str | None = None
+    kind: str = ""
+    is_up: bool = True
 
     @property
     def identity(self) -> str:
@@ -64,7 +74,8 @@ class HtbObserved:
     why what somebody set there could not be put back; None if it could, or nobody did. `cgroups`
     are those that are asked for and there, by path. `table` is what the BPF filter looks up, None
     if there is none, or one that nobody here knows. `leaves` are the queues by the class that they
-    are below. What classes count makes no difference between two looks.
+    are below. `incoming` is what there is for what comes in, None where nothing is. What classes
+    count makes no difference between two looks.
     """
 
     device: str
@@ -77,6 +88,7 @@ class HtbObserved:
     why_lost: str | None = None
     cgroups: Mapping[str, CgroupPlace] = field(default_factory=dict)
     table: Table | None = None
+    incoming: "Incoming | None" = None
     leaves: Mapping[str, Qdisc] = field(default_factory=dict, compare=False)
     counters: Mapping[str, ClassCounters] = field(default_factory=dict, compare=False)
 
@@ -157,7 +169,7 @@ class Looks:
         """Ask the kernel. Raises CommandError, or ValueError for an answer that makes no sense."""
         self._take_news()
         if self._links is None:
-            self._links = parse_links(self._run("ip", "-j", "-d", "link", "show"))
+            self._links = self.all_links()
         present = _present_name(self._links, entries) or device
         bare = HtbObserved(
             device=present,
@@ -201,8 +213,17 @@ class Looks:
         if news:
             self.forget_queues()
 
+    def all_links(self) -> Mapping[str, Link]:
+        """The interfaces as they are at this moment."""
+        return parse_links(self._run("ip", "-j", "-d", "link", "show"))
+
+    def forget(self) -> None:
+        """Ask for everything anew: whoever changes it does not wait for news."""
+        self._links = None
+        self.forget_queues()
+
     def forget_queues(self) -> None:
-        """Ask for all queues and filters anew: whoever changes them does not wait for news."""
+        """Ask for all queues and filters anew."""
         for known in self._devices.values():
             known.qdiscs = known.filters = None
 
@@ -249,12 +270,11 @@ def is_our_root(qdisc: Qdisc) -> bool:
     )
 
 
-def find_marked(runner: Runner) -> list[tuple[Link, Qdisc]]:
-    """The interfaces with a tree of this agent's, whatever the ledger says, by name."""
-    links = parse_links(runner.run(["ip", "-j", "-d", "link", "show"]))
+def find_marked(runner: Runner) -> list[str]:
+    """The interfaces with a tree of this agent's, whatever the ledger says."""
     roots = tc_text.parse_qdiscs(runner.run(["tc", "qdisc", "show"]))
-    found = {name: root for root in roots if (name := root.option("dev")) and is_our_root(root)}
-    return [(links[name], found[name]) for name in sorted(found) if name in links]
+    names = {name for root in roots if (name := root.option("dev")) and is_our_root(root)}
+    return sorted(names)
 
 
 def _present_name(links: Mapping[str, Link], entries: tuple[LedgerEntry, ...]) -> str | None:
@@ -271,10 +291,10 @@ def parse_links(text: str) -> dict[str, Link]:
     return {link.name: link for link in links if link is not None}
 
 
-def _link(item: dict[str, Any]) -> Link | None:
-    """An interface, None for what is told within one."""
+def _link(item: dict[str, Any]) -> Link | str | None:
+    """An interface; of what is told within one, what kind of device it is."""
     if "ifname" not in item:
-        return None
+        return item.get("info_kind")
     frame_bytes = int(item["mtu"]) + ETHERNET_HEADER_BYTES
     offloads = int(item.get("gso_max_segs", 1)) > 1
     gso_bytes = int(item.get("gso_max_size", 0)) + ETHERNET_HEADER_BYTES
@@ -284,4 +304,7 @@ def _link(item: dict[str, Any]) -> Link | None:
         address=str(item.get("address", "")),
         frame_bytes=frame_bytes,
         largest_bytes=max(frame_bytes, gso_bytes) if offloads else frame_bytes,
+        master=item.get("master"),
+        kind=item.get("linkinfo") or "",
+        is_up="UP" in item.get("flags", ["UP"]),
     )

@@ -1,0 +1,118 @@
+"""What comes in under real TCP: a limit holds, and shares divide the link.
+
+The sink sends to three workloads all the time, as much as it can; what each has got is counted at
+its own end.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from enforcers.contract import Allocation
+from tests.enforcers.policies import LINK, desired, nothing, uplink
+from tests.enforcers.rig import Rig, start_rig
+from tests.host.network import PORT, SINK, NamespaceRunner, Network, network, sender
+from tests.host.stillness import Stillness
+from tests.host.test_incoming import HTB, UP0, by_address, host, ifb
+
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+SETTLE_S = 2.0
+WINDOW_S = 6.0
+LONGEST_STANDSTILL_RATIO = 0.02
+LOOKS = 10
+LEAST_WAITING_RATIO = 0.8
+ATTEMPTS = 8
+
+
+@pytest.fixture(scope="module")
+def receiving_network(htb: None) -> Iterator[Network]:
+    """Three workloads to which the sink sends; packets have one frame."""
+    with network(3, label="in") as built:
+        one_frame = "link set up1 gso_max_segs 1 gso_max_size 1500"
+        host(built, f"ip -n {built.sink} {one_frame}")
+        for number in built.numbers:
+            built.start(built.workload(number), SINK)
+            built.start(built.sink, sender(PORT, f"10.77.{number}.2"))
+        yield built
+
+
+@pytest.fixture
+def rig(receiving_network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    rig = start_rig(tmp_path_factory.mktemp("agent"), receiving_network.runner, ingress=UP0)
+    yield rig
+    rig.apply(HTB, nothing("up0"))
+
+
+def received(network: Network) -> list[int]:
+    """The bytes that each workload has got so far, by its own interface."""
+    file = "/sys/class/net/e0/statistics/rx_bytes"
+    inside = [NamespaceRunner(network.workload(number)) for number in network.numbers]
+    return [int(one.run(["cat", file])) for one in inside]
+
+
+def measure_mbps(network: Network) -> list[float]:
+    """Over a window in which the machine ran, and packets of every class waited."""
+    time.sleep(SETTLE_S)
+    for _ in range(ATTEMPTS):
+        before, began_s = received(network), time.monotonic()
+        with Stillness() as machine:
+            all_wait = _all_wait(network)
+        after, window_s = received(network), time.monotonic() - began_s
+        if all_wait and machine.still_s <= LONGEST_STANDSTILL_RATIO * window_s:
+            break
+    pairs = zip(before, after, strict=True)
+    return [(last - first) * 8e-6 / window_s for first, last in pairs]
+
+
+def _all_wait(network: Network) -> bool:
+    waiting: Counter[str] = Counter()
+    for _ in range(LOOKS):
+        time.sleep(WINDOW_S / LOOKS)
+        text = host(network, f"tc -s class show dev {ifb(network)}")
+        found = re.findall(r"class htb (51ce:1\w) .*?leaf(?:.*?\n)*? backlog (\d+)", text)
+        waiting.update({classid: int(backlog) > 0 for classid, backlog in found})
+    return len(waiting) == 3 and min(waiting.values()) >= LEAST_WAITING_RATIO * LOOKS
+
+
+def apply(rig: Rig, *allocations: Allocation) -> None:
+    left = rig.apply(HTB, desired(uplink(), *allocations))
+    assert (left.changes, left.shortfalls) == ((), {})
+
+
+def test_limit_of_what_comes_in_holds_and_what_it_leaves_is_used(
+    rig: Rig, receiving_network: Network
+) -> None:
+    apply(rig, by_address(1, limit=20e6), by_address(2), by_address(3))
+
+    rates = measure_mbps(receiving_network)
+
+    assert rates[0] == pytest.approx(20.0, rel=0.02)
+    assert sum(rates) == pytest.approx(LINK / 1e6, rel=0.03)
+
+
+def test_shares_of_three_to_one_divide_what_comes_in_so(
+    rig: Rig, receiving_network: Network
+) -> None:
+    apply(rig, by_address(1, shares=300), by_address(2, shares=100), by_address(3, shares=100))
+
+    rates = measure_mbps(receiving_network)
+
+    assert rates[0] / rates[1] == pytest.approx(3.0, rel=0.05)
+    assert rates[0] / rates[2] == pytest.approx(3.0, rel=0.05)
+    assert sum(rates) == pytest.approx(LINK / 1e6, rel=0.03)
+
+
+def test_reservation_is_there_of_what_comes_in(rig: Rig, receiving_network: Network) -> None:
+    apply(rig, by_address(1, reservation=75e6), by_address(2), by_address(3))
+
+    rates = measure_mbps(receiving_network)
+
+    # Ideal: 75 + 19/3 = 81.3, of which HTB with full-sized frames gives 80.6.
+    assert rates[0] == pytest.approx(80.6, abs=0.03 * LINK / 1e6)
+    assert rates[0] >= 75.0
