@@ -5,30 +5,54 @@ Bonds are tried on Debian's kernels (tests/testbed/test_uplinks.py).
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.enforcers.policies import desired, nothing, uplink, vnic
+from tests.enforcers.policies import desired, nothing, uplink
 from tests.enforcers.rig import start_rig
-from tests.host.network import SINK_ADDRESS, Network
+from tests.host.network import SINK_ADDRESS, NamespaceRunner, Network
+from tests.host.test_incoming import by_address, host, ifb, sent
 
 pytestmark = pytest.mark.root
 
 HTB = "tc_htb"
 COUNT = 10
-FRAME_BYTES = 1042
 BEHIND_THE_TAP = "10.90.0.9"
-# IFF_TAP | IFF_NO_PI by TUNSETIFF, as QEMU does it (linux/if_tun.h).
+# Opens the tap as QEMU does (IFF_TAP | IFF_NO_PI by TUNSETIFF, linux/if_tun.h), and sends each
+# IPv4 packet back to where it came from.
 GUEST = """
 import fcntl, os, struct
 tap = os.open("/dev/net/tun", os.O_RDWR)
 fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", b"tap9", 0x1002))
 print("ready", flush=True)
 while True:
-    os.read(tap, 65536)
+    got = os.read(tap, 65536)
+    if got[12:14] == bytes.fromhex("0800"):
+        os.write(tap, got[6:12] + got[:6] + got[12:26] + got[30:34] + got[26:30]
+                 + got[36:38] + got[34:36] + got[38:])
+"""
+# The same of datagrams, by the sink.
+ECHO = """
+import socket
+listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listener.bind(("0.0.0.0", 9))
+print("ready", flush=True)
+while True:
+    listener.sendto(*listener.recvfrom(2048))
+"""
+
+# Sends so many datagrams of 1000 bytes, and has each back.
+ASK = """
+import socket, sys
+asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asking.connect((sys.argv[1], 9))
+asking.settimeout(10)
+for _ in range(int(sys.argv[2])):
+    asking.send(bytes(1000))
+    asking.recv(2048)
 """
 
 
@@ -41,6 +65,7 @@ def a_tap(network: Network) -> tuple[str, str]:
 
 
 def a_bridge(network: Network) -> tuple[str, str]:
+    network.start(network.sink, ECHO)
     host(network, "ip link add br9 type bridge")
     host(network, "ip link set up0 master br9")
     host(network, "ip addr flush dev up0")
@@ -54,32 +79,25 @@ def a_port(network: Network) -> tuple[str, str]:
     return "up0", address
 
 
-def host(network: Network, words: str) -> str:
-    return network.runner.run(words.split())
-
-
 @pytest.mark.parametrize("make", [a_tap, a_bridge, a_port], ids=["tap", "bridge", "bridge's port"])
-def test_packets_find_their_classes_whatever_the_uplink_is(
+def test_packets_find_their_classes_both_ways_whatever_the_uplink_is(
     quiet_network: Network, tmp_path: Path, make: Callable[[Network], tuple[str, str]]
 ) -> None:
     device, address = make(quiet_network)
-    before = host(quiet_network, f"tc qdisc show dev {device}")
-    rig = start_rig(tmp_path, quiet_network.runner, interfaces=frozenset({device}))
-    policy = desired(uplink(device=device), vnic(1, 20e6), vnic(2, limit=5e6))
+    before = quiet_network.settings()
+    only = frozenset({device})
+    rig = start_rig(tmp_path, quiet_network.runner, interfaces=only, ingress=only)
 
-    assert rig.apply(HTB, policy).changes == ()
+    left = rig.apply(HTB, desired(uplink(device=device), by_address(1), by_address(2)))
     for number in (1, 2):
-        quiet_network.send_datagrams(number, address, number * COUNT)
-    mechanism, deadline_s = rig.mechanisms[HTB], time.monotonic() + 10
-    sent: dict[str, int] = {}
-    while sum(sent.values()) < 3 * COUNT and time.monotonic() < deadline_s:
-        seen = mechanism.read_back(policy, mechanism.observe(policy, rig.ledger.entries()))
-        sent = {
-            key: int(one.counters.total / 8 / FRAME_BYTES)
-            for key, one in seen.items()
-            if one.counters is not None
-        }
+        inside = NamespaceRunner(quiet_network.workload(number))
+        inside.run([sys.executable, "-c", ASK, address, str(number * COUNT)])
+    incoming = sent(quiet_network, ifb(quiet_network), total=3 * COUNT)
+    outgoing = sent(quiet_network, device, total=3 * COUNT)
     rig.apply(HTB, nothing(device))
 
-    assert sent == {"net-1": COUNT, "net-2": 2 * COUNT}
-    assert host(quiet_network, f"tc qdisc show dev {device}") == before
+    assert (left.changes, left.shortfalls) == ((), {})
+    assert [outgoing["51ce:10"], outgoing["51ce:11"]] == [COUNT, 2 * COUNT]
+    assert [incoming["51ce:10"], incoming["51ce:11"]] == [COUNT, 2 * COUNT]
+    assert quiet_network.settings() == before
+    assert "sluice" not in host(quiet_network, "ip -br link")

@@ -115,3 +115,17 @@ def test_bond_is_an_uplink_also_where_a_member_goes(
     assert said["sent_bytes"] == 20 * (1000 + 42)
     assert all(frames >= 10 for frames in said["members"])
     assert said["after"] == said["before"]
+
+
+def test_what_comes_in_on_a_bond_is_told_by_whichever_member_it_comes(
+    guest: StorageGuest,
+) -> None:
+    said = guest.run(
+        f"{TRIALS}.bond_incoming",
+        modules=modules(guest.kernel),
+        python=os.path.realpath(sys.executable),
+    )
+
+    assert (said["left"], said["untold"]) == ([], [])
+    assert said["counts"] == [10, 20]
+    assert said["after"] == said["before"]
