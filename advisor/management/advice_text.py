@@ -16,6 +16,7 @@ from advisor.models import POLICY_TOPIC, Recommendation, RecommendationState
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from advisor.queries.past_table import past_table
 from advisor.queries.recommendations import shown_state
+from advisor.queries.track_record import track_text
 
 
 def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
@@ -39,7 +40,7 @@ def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
         _section("Before and after", _effects(effects)),
         _section("Why", "\n".join(f"{one.name}: {one.text}" for one in advice.facts)),
         _section("Formula", advice.formula),
-        _weighed(advice.alternatives, advice.confidence),
+        _weighed(row, advice.alternatives, advice.confidence),
         _section(
             "Approving", f"{advice.commitment.does} {advice.commitment.does_not}\n"
             f"{advice.commitment.undo}",
@@ -66,7 +67,7 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
         _section("Backtest (last week)", past_text(past_table(answer), unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", evidence.formula),
-        _weighed(answer.alternatives, answer.confidence),
+        _weighed(row, answer.alternatives, answer.confidence),
         _section("Undo", answer.reversibility),
     ]
     return "\n\n".join(parts)
@@ -85,7 +86,7 @@ def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
         _section("Backtest", past_text(past_table(draft), row.resource.unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", draft.formula),
-        _weighed(draft.alternatives, draft.confidence),
+        _weighed(row, draft.alternatives, draft.confidence),
         _section("Undo", draft.reversibility),
     ]
     return "\n\n".join(parts)
@@ -142,13 +143,16 @@ def _effects(rows: Sequence[Mapping[str, object]]) -> str:
     return table(rows, ["quantity", "before", "after", "how"])
 
 
-def _weighed(alternatives: Sequence[Alternative], confidence: Confidence) -> str:
+def _weighed(
+    row: Recommendation, alternatives: Sequence[Alternative], confidence: Confidence
+) -> str:
     options = "\n".join(f"{one.name}: {one.reason}" for one in alternatives) or "none"
     grounds = "\n".join(f"{one.name}, {one.value:.0%}: {one.how}" for one in confidence.parts)
     return "\n\n".join(
         (
             _section("Alternatives considered", options),
-            _section(f"Confidence {confidence.value:.0%}", grounds),
+            _section("Confidence", track_text(row)),
+            _section(f"Grounds, the weakest {confidence.value:.0%}", grounds),
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accounts.models import Organisation
@@ -53,12 +54,6 @@ def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
             for row in rows
         ]
     )
-    outcomes = [
-        (Interval(**rate["interval"]), float(rate["measured"]))
-        for row in rows
-        for rate in row.rates
-        if rate.get("interval")
-    ]
     return CalibrationSummary(
         count=len(rows),
         held=sum(row.held for row in rows),
@@ -66,5 +61,15 @@ def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
         error_ratio=found.mean_error_ratio or 0.0,
         gap=found.gap or 0.0,
         bands=tuple(band for band in found.bands if band.count),
-        coverage=coverage_of(outcomes),
+        coverage=coverage_of(outcomes_of(rows)),
     )
+
+
+def outcomes_of(rows: Iterable[PredictionScore]) -> list[tuple[Interval, float]]:
+    """Each rate that was told as a range: the range, and what was measured."""
+    return [
+        (Interval(**rate["interval"]), float(rate["measured"]))
+        for row in rows
+        for rate in row.rates
+        if rate.get("interval")
+    ]

@@ -70,7 +70,8 @@ def test_page_shows_changes_effects_formula_and_grounds(
     text = page.all_text()
     assert page.text("h1") == advice.summary
     assert all(words in text for words in SEEN[advice.topic])
-    assert all(title in text for title in ("Before and after", "Formula", "Undo", "Confidence"))
+    assert all(title in text for title in ("Before and after", "Formula", "Undo", "Grounds"))
+    assert "unproven: what such advice leads to is not measured" in text
     assert page.elements(".bars .after") != []
     # A check of limits changes nothing.
     found = "What was found" if advice.topic == "limit_check" else "What would change"

@@ -32,13 +32,11 @@ def decide(client: Client, advice: Recommendation, verb: str, **form: str) -> Ht
     return client.post(f"/recommendations/{advice.pk}/{verb}/", form, follow=True)
 
 
-def test_summary_and_confidence_stand_on_top(operator: Client, advice: Recommendation) -> None:
-    confidence = loads(Answer, advice.answer).confidence.value
-
+def test_summary_and_track_record_stand_on_top(operator: Client, advice: Recommendation) -> None:
     page = shown(operator, advice)
 
     assert page.text("h1") == advice.summary
-    assert f"confidence {confidence * 100:.0f} %" in page.text(".lead")
+    assert "unproven: 0 of 20 rates of such advice on this resource" in page.text(".lead")
 
 
 def test_reason_shows_window_samples_formula_and_alternatives(

@@ -40,6 +40,7 @@ from advisor.queries.recommendations import (
     shown_state,
     why_not_scored,
 )
+from advisor.queries.track_record import track_text
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import effect_rows, policy_bars
 from web.drawing.picture import drawing_of
@@ -140,7 +141,7 @@ def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
     bars = policy_bars(sorted(detail.effects, key=_change, reverse=True))
     return {
         "drawing": drawing_of(picture) if picture else None,
-        "confidence": detail.answer.confidence.value if detail.answer else None,
+        "track": track_text(detail.row) if detail.answer else "",
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
         "bars": bars[:MOST_ROWS],
         "more_bars": bars[MOST_ROWS:],
@@ -180,7 +181,7 @@ def _other_advice(row: Recommendation) -> dict[str, Any]:
     advice = advice_detail(row)
     return {
         "advice": advice,
-        "confidence": advice.confidence.value if advice else None,
+        "track": track_text(row) if advice else "",
         "effects": effect_rows(advice.effects) if advice else [],
         "drawing": drawing_of(advice.picture) if advice and advice.picture else None,
     }

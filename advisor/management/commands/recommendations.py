@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -30,6 +31,7 @@ from advisor.models import (
 )
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.calibration import calibration_of
+from advisor.queries.track_record import track_record
 
 
 class Command(ProductCommand):
@@ -76,11 +78,13 @@ class Command(ProductCommand):
     def _explain(self, found: Recommendation, options: dict[str, Any]) -> None:
         same = recomputes(found) if options["recompute"] else None
         if options["as_json"]:
+            record = track_record(found)
             whole = as_row(found) | {
                 "answer": json.loads(found.answer),
                 "inputs": json.loads(found.inputs),
                 "score": _score(found),
                 "score_gap": found.score_gap,
+                "track_record": None if record is None else asdict(record),
             }
             self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
         else:
