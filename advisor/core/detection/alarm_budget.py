@@ -33,7 +33,7 @@ SEEN_PART = 0.5
 """A day counts if it has this fraction of the windows of the fullest."""
 ENOUGH_DAYS, TAIL_PART = 14, 0.25
 """Days that an estimate needs, and the part of their peaks, the highest, that it is made from."""
-SMALLEST_PEAK, LARGEST_LOG = 0.1, 700.0
+SMALLEST_PEAK, LARGEST_LOG, ROUNDING = 0.1, 700.0, 1e-9
 GRAVE, WINDOWS = 3.0, 5
 """The rule of the detector: the severities of so many windows must reach this sum.
 
@@ -67,7 +67,7 @@ class AlarmBudget:
     @property
     def days_needed(self) -> int:
         """Days of history that guarantee it."""
-        return math.ceil(1 / self.chance_a_day) - 1
+        return _ceil(1 / self.chance_a_day) - 1
 
     def __str__(self) -> str:
         alarms = "alarm" if self.alarms_per_week == 1 else "alarms"
@@ -95,7 +95,7 @@ def _level(peaks: Floats, budget: AlarmBudget) -> float:
 
     With too few days for the budget it is the highest peak, or what is estimated beyond it.
     """
-    place = math.ceil((len(peaks) + 1) * (1 - budget.chance_a_day))
+    place = _ceil((len(peaks) + 1) * (1 - budget.chance_a_day))
     if place <= len(peaks):
         return float(peaks[max(place, 1) - 1])
     if len(peaks) < ENOUGH_DAYS:
@@ -106,6 +106,11 @@ def _level(peaks: Floats, budget: AlarmBudget) -> float:
     rarer = (count + 1) / (len(peaks) + 1) / budget.chance_a_day
     excess = float(np.sum(tail[1:] - tail[0])) * (math.pow(rarer, 1 / count) - 1)
     return max(float(peaks[-1]), math.exp(min(float(tail[0]) + excess, LARGEST_LOG)))
+
+
+def _ceil(number: float) -> int:
+    """As of an exact number: a part of a budget is hardly ever a float."""
+    return math.ceil(number - ROUNDING)
 
 
 def _reason(budget: AlarmBudget, *, days: int, held_at: float | None) -> str:

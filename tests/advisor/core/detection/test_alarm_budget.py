@@ -124,6 +124,14 @@ def test_part_of_a_budget_that_no_days_can_guarantee_is_estimated_above_the_high
     )
 
 
+@pytest.mark.parametrize(
+    ("shared_by", "days"), [(1, 6), (7, 48), (15, 104), (20, 139), (200, 1399)]
+)
+def test_days_that_guarantee_a_part_are_counted_exactly(shared_by: int, days: int) -> None:
+    # One of 7 * shared_by days, the new one among them, may be above all others.
+    assert AlarmBudget(alarms_per_week=1.0, shared_by=shared_by).days_needed == days
+
+
 def test_estimate_is_exceeded_as_often_as_the_budget_allows_where_peaks_fall_off_so() -> None:
     rng = np.random.default_rng(4)
     share = AlarmBudget(alarms_per_week=7 / 100)
