@@ -177,7 +177,7 @@ def test_lines_are_those_of_telegraf(telegraf: Path, tmp_path: Path) -> None:
     stock = tmp_path / "stock.conf"
     stock.write_text(
         '[agent]\nhostname = "h1"\n[[inputs.diskio]]\n[[inputs.net]]\n'
-        "ignore_protocol_stats = true\n[[inputs.nstat]]\n[[inputs.system]]\n"
+        "ignore_protocol_stats = true\n[[inputs.nstat]]\ndump_zeros = true\n[[inputs.system]]\n"
     )
     tried = subprocess.run(
         [telegraf, "--config", stock, "--test"],
