@@ -360,6 +360,34 @@ def test_all_is_put_back_wherever_the_agent_is_killed(
     assert commands > (15 if policy == POLICY else 2)
 
 
+class Refusing(NamespaceRunner):
+    """A kernel that takes everything but a filter that leads to another device."""
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        return super().run(argv, stdin=stdin.replace("redirect dev sluice", "redirect dev none"))
+
+
+def test_refusal_midway_leaves_all_as_found(
+    quiet_network: Network, rig: Rig, tmp_path: Path
+) -> None:
+    before = shown(quiet_network)
+    refused = start_rig(tmp_path, Refusing(quiet_network.host), ingress=UP0)
+
+    told = outcomes(refused, by_address(1, limit=5e6))
+
+    assert told["net-1"][0] is Outcome.FAILED
+    assert "put back as before" in told["net-1"][1]
+    assert shown(quiet_network) == before
+
+
+def test_next_agent_takes_it_over_without_a_change(quiet_network: Network, rig: Rig) -> None:
+    rig.apply(HTB, POLICY)
+
+    plan = start_rig(rig.directory, quiet_network.runner, ingress=UP0).plan(HTB, POLICY)
+
+    assert (plan.changes, plan.found, plan.restored) == ((), (), ())
+
+
 @pytest.fixture
 def process(rig: Rig, quiet_network: Network, tmp_path: Path) -> Iterator[Host]:
     tables = 'interfaces = ["up0"]\ningress = ["up0"]'

@@ -1,5 +1,7 @@
 """Asks the kernel whether it has HTB and u32, in a namespace of its own that is gone at once."""
 
+from collections.abc import Sequence
+
 from enforcers.errors import CommandError
 from enforcers.host_fs import HostFs
 from enforcers.runner import Runner
@@ -78,7 +80,7 @@ def why_no_bpf_filters(runner: Runner, *, is_privileged: bool) -> str | None:
 
 
 _IFB_STEPS = (
-    ("CONFIG_IFB", "true"),
+    ("CONFIG_IFB", "ip link add name tried up type ifb"),
     ("CONFIG_NET_SCH_INGRESS", "tc qdisc add dev lo clsact"),
     (
         "CONFIG_NET_ACT_MIRRED",
@@ -90,13 +92,22 @@ _IFB_STEPS = (
 def why_no_ifb(runner: Runner, *, is_privileged: bool) -> str | None:
     """What keeps what comes in from being led through an ifb device, None if nothing does."""
     namespace = own_namespace(is_privileged=is_privileged)
-    done = "ip link add name tried up type ifb"
-    for option, step in _IFB_STEPS:
-        done = f"{done} && {step}"
-        try:
-            runner.run([*namespace, "sh", "-c", done])
-        except CommandError as error:
-            return f"{option} is off in this kernel or its module is missing ({error.answer})"
+    steps = [step for _, step in _IFB_STEPS]
+    # Mostly all is there, and one try tells.
+    if _refusal(runner, namespace, steps) is None:
+        return None
+    for count, (option, _) in enumerate(_IFB_STEPS, start=1):
+        answer = _refusal(runner, namespace, steps[:count])
+        if answer is not None:
+            return f"{option} is off in this kernel or its module is missing ({answer})"
+    return None
+
+
+def _refusal(runner: Runner, namespace: Sequence[str], steps: Sequence[str]) -> str | None:
+    try:
+        runner.run([*namespace, "sh", "-c", " && ".join(steps)])
+    except CommandError as error:
+        return error.answer
     return None
 
 
