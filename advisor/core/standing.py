@@ -66,8 +66,8 @@ class StandingColumns:
     The last column is use without an allocation. `active` is where an allocation took part;
     `rate_per_cost` turns device time into the resource's unit at the allocation's I/O size.
     `plain_entitlement` ignores usual rates: every workload on a slow resource is slowed, whatever
-    its rate. `queued` is where a queue of its own was measured. `reservation` and `usual_rate` are
-    (allocations + 1).
+    its rate. `queued` is where a queue of its own was measured; waiting for a device is none, as
+    who does nothing may wait as well. `reservation` and `usual_rate` are (allocations + 1).
     """
 
     workloads: tuple[str, ...]
@@ -94,7 +94,7 @@ def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]
     per_unit = _per_unit(tables, flat)
     cost = rate * per_unit
     entitlements = _entitlements(tables, flat, active=active, rate=rate, per_unit=per_unit)
-    queued = active & (flat.backlogged == 1) & ~flat.throttled
+    queued = active & (flat.backlogged == 1) & flat.has_queues & ~flat.throttled
     found = (active, cost, *entitlements, 1 / per_unit, queued)
     columns = [_by_table(tables, column) for column in found]
     return [
@@ -135,7 +135,8 @@ class _Flat:
     """The windows of all tables one after the other, each a group of its allocations.
 
     The last of each group is use without an allocation. `delivered` is (groups), the rest is
-    (allocations + 1 of each window).
+    (allocations + 1 of each window). `has_queues` is where `backlogged` is a queue that was
+    measured, as on an uplink, and not the time that somebody waited for a device.
     """
 
     groups: Groups
@@ -144,6 +145,7 @@ class _Flat:
     backlogged: Floats
     throttled: Booleans
     delivered: Floats
+    has_queues: Booleans
     reservation: Floats
     limit: Floats
     shares: Floats
@@ -183,6 +185,8 @@ def _flat(tables: Sequence[AllocationTable]) -> _Flat:
         mean_io_bytes=each([table.mean_io_bytes for table in tables], np.nan),
         backlogged=each([table.backlogged for table in tables], np.nan),
         throttled=each([table.throttled for table in tables], 0.0) > 0,
+        has_queues=each([np.full(table.rate.shape, table.unit is None) for table in tables], 0.0)
+        > 0,
         delivered=np.concatenate([table.delivered for table in tables]),
         reservation=same([table.reservation for table in tables], 0.0),
         limit=same([table.limit for table in tables], np.inf),
@@ -259,6 +263,7 @@ def _demands(flat: _Flat, rate: Floats) -> tuple[Floats, Floats]:
             flat.backlogged,
             flat.groups.spread(median),
             throttled=flat.throttled,
+            has_queues=flat.has_queues,
             reservation=flat.reservation,
             usual_rate=usual_rate,
         )
@@ -283,15 +288,18 @@ def _wanted(
     median: Floats,
     *,
     throttled: Booleans | None = None,
+    has_queues: Booleans | None = None,
     reservation: Floats | None = None,
     usual_rate: Floats | None = None,
 ) -> Floats:
     """The same beside the median of each window.
 
-    An allocation that takes no more than usual wants its usual rate. One that grew, or whose
-    usual rate is unknown, wants more also if it is below its reservation.
+    An allocation that takes no more than usual wants its usual rate, unless its queue was
+    measured: that it waited is not enough. One that grew, or whose usual rate is unknown, wants
+    more also if it is below its reservation.
     """
-    found = np.where(rate >= KEEPS_UP_RATIO * median, np.inf, rate)
+    is_backlogged = (backlogged == 1) & ~np.isnan(rate)
+    found = np.where((rate >= KEEPS_UP_RATIO * median) | is_backlogged, np.inf, rate)
     if reservation is not None:
         starved = (TRICKLE_RATIO * reservation < rate) & (rate < reservation)
         found = np.where(starved, np.inf, found)
@@ -300,7 +308,8 @@ def _wanted(
         found = np.where(usual, np.maximum(rate, usual_rate), found)
     held = np.zeros(rate.shape, dtype=np.bool_) if throttled is None else throttled
     found = np.where((backlogged == 0) | held, rate, found)
-    return np.where((backlogged == 1) & ~held & ~np.isnan(rate), np.inf, found)
+    is_queued = is_backlogged if has_queues is None else is_backlogged & has_queues
+    return np.where(is_queued & ~held, np.inf, found)
 
 
 def _median(rate: Floats) -> Floats:

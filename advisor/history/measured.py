@@ -64,6 +64,8 @@ from ingest.grid_reader import (
 )
 from ingest.grid_reader import read_growths as read_samples
 
+MOST: Mapping[Unit, float] = {Unit.IOPS: 1e9, Unit.BYTES_PER_S: 1e13, Unit.BITS_PER_S: 1e14}
+"""More than any device does: a counter that jumped so is wrong, and its window is not known."""
 MOST_OPEN = timedelta(hours=6)
 """If more is not sealed, because sealing is behind, long windows are made of the last readings in
 them: the readings of days are not fetched for a chart."""
@@ -349,6 +351,9 @@ def rates_at(places: RatePlaces, measured: Measured) -> AllocationRates:
     rate[:, places.on_cgroups] = np.where(places.in_iops, done.iops, done.bytes_per_s)
     seconds[:, places.on_vnics] = carried.seconds
     seconds[:, places.on_cgroups] = done.seconds
+    most = np.full(places.count, MOST[Unit.BITS_PER_S])
+    most[places.on_cgroups] = np.where(places.in_iops, MOST[Unit.IOPS], MOST[Unit.BYTES_PER_S])
+    rate[rate > most] = np.nan
     return AllocationRates(rate=rate, seconds=seconds, on_cgroups=places.on_cgroups, done=done)
 
 
@@ -364,6 +369,7 @@ def rates_alone(subjects: RateSubjects, measured: Measured, unit: Unit) -> Float
     on_vnics, on_cgroups = rate_kinds(unit)
     lines[subjects.on_vnics] = measured.figures(on_vnics, subjects.vnics).rate.T
     lines[subjects.on_cgroups] = measured.figures(on_cgroups, subjects.cgroups).rate.T
+    lines[lines > MOST[unit]] = np.nan
     return lines.T
 
 
