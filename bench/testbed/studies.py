@@ -130,9 +130,9 @@ EXPERIMENTS = (
     Experiment(
         replay="netioc-web-server",
         detail="beside unloaded",
-        study="at most 15 % longer (a request of Olio; here a ping)",
-        part="reserved-ping",
-        row="reserved workload's ping beside 12 bulk senders",
+        study="at most 15 % longer (a request of Olio; here a page of a small web server)",
+        part="web-pair",
+        row="NetIOC study, experiment 2",
     ),
     Experiment(
         replay="netioc-scheduler-cost",
@@ -162,9 +162,9 @@ EXPERIMENTS = (
     Experiment(
         replay="vdisk-limits-esx-5.0",
         detail="two disks, one limit",
-        study="330 to 400 IOPS of both together",
-        why_not="qemu_throttle alone holds one limit over several disks; that they share a group "
-        "is tested with a real QEMU (tests/testbed/test_qemu_throttle.py), not measured here",
+        study="330 to 400 of 400 IOPS of both together",
+        part="counted-limit",
+        row="limit 500 over two disks that want all, their sum",
     ),
     Experiment(
         replay="vmfs-hosts-per-lun",
