@@ -75,10 +75,10 @@ telegraf: ## obtain the pinned Telegraf with only the plugins used
 timescaledb: ## build TimescaleDB beside a private PostgreSQL; changes nothing of the system (Debian)
 	@scripts/timescaledb
 
-testbed: setup ## measure on real kernels what the agent must hold, and print the table (ARGS="--json FILE")
+testbed: setup ## measure on real kernels what the agent must hold, print the table, and draw plots in dist/testbed (ARGS="--json FILE")
 	@scripts/testbed
 	@scripts/kernels
-	@$(BIN)/python -m bench.testbed $(ARGS)
+	@$(BIN)/python -m bench.testbed --plots dist/testbed $(ARGS)
 
 lab: setup ## let policy advice predict what planted loads get on real kernels, measure it, and print the table (root; ARGS="--kind disk")
 	@$(BIN)/python -m bench.lab $(ARGS)

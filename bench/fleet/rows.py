@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 LARGE = 1_000.0
 """In a document, numbers from there on are whole."""
+_DRAWN = {"values", "course"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table; `measured` None has its reason in `note`."""
+    """One line of the table; `measured` None has its reason in `note`.
+
+    Plots draw `values`, what is measured of each class, and `course`, that of each interval.
+    """
 
     what: str
     unit: str
@@ -25,6 +29,8 @@ class Row:
     measured: float | None
     holds: bool
     note: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
+    course: Sequence[float | None] = ()
 
 
 def at_most(what: str, unit: str, limit: float, measured: float | None, note: str = "") -> Row:
@@ -49,8 +55,11 @@ def not_measured(what: str, unit: str, asked: str, why: str) -> Row:
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """The rows as objects with the keys that every benchmark writes, and the note."""
-    return [asdict(row) for row in rows]
+    """Objects with the keys that every benchmark writes, the note, and what plots draw if any."""
+    return [
+        {key: value for key, value in asdict(row).items() if value or key not in _DRAWN}
+        for row in rows
+    ]
 
 
 def as_table(rows: Sequence[Row]) -> str:

@@ -22,6 +22,7 @@ from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.kept import keep, present_commit
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
+from bench.testbed.plots.files import write_plots
 from tests.testbed.programs import kernel_file, missing_for_guests
 from tests.testbed.storage.guest import KERNELS, Kernel
 
@@ -49,6 +50,9 @@ def main() -> None:
         options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")
     if options.keep:
         keep(options.keep, rows, commit=present_commit(), at=datetime.now(UTC))
+    if options.plots:
+        written = write_plots(options.plots, rows)
+        print(f"plots beside the studies' numbers: {len(written)} SVG files in {options.plots}")
 
 
 def _options() -> argparse.Namespace:
@@ -60,6 +64,12 @@ def _options() -> argparse.Namespace:
         type=Path,
         metavar="FILE",
         help="add the rows to a file of one line a run, with the commit",
+    )
+    parser.add_argument(
+        "--plots",
+        type=Path,
+        metavar="FOLDER",
+        help="draw what was measured beside the studies' numbers, one SVG file for each study",
     )
     parser.add_argument("--kernels", nargs="+", choices=names, default=names, metavar="KERNEL",
                         help=f"of {', '.join(names)}")  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,11 @@ def _rows(folder: Path, port: int, steps: list[dict[str, Any]]) -> list[Row]:
     alone = figures.total_iops(seen["idle"][-4:]) / CAPACITY_IOPS
     rows = [
         at_most(f"{WHAT}: same class apart by", "ratio", SAME, figures.apart(settled, CLASSES)),
-        at_most(f"{WHAT}: off 4:2:1 by", "ratio", SAME,
-                figures.off_shares(settled, CLASSES, SHARES)),
+        replace(
+            at_most(f"{WHAT}: off 4:2:1 by", "ratio", SAME,
+                    figures.off_shares(settled, CLASSES, SHARES)),
+            values=figures.beside_low(settled, CLASSES),
+        ),
         _settles(f"{WHAT}: settled after", SETTLED_S, seen["start"], CLASSES),
         at_least("2 hosts: reservation kept, the worse host", "ratio", KEPT,
                  min(reserved) / RESERVED_IOPS),

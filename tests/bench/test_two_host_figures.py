@@ -66,3 +66,7 @@ def test_total_is_of_all_hosts_and_latency_of_all_ios() -> None:
     assert figures.total_iops([EVEN, idle]) == pytest.approx((350 + 200) / 2)
     assert figures.latency_ms([EVEN]) == pytest.approx(15.0)
     assert figures.latency_ms([idle]) == pytest.approx(10.0)
+
+
+def test_classes_stand_beside_the_low_one_of_their_host() -> None:
+    assert figures.beside_low([EVEN], CLASSES) == {"high of 3": 2.0, "high of 2": 2.0}

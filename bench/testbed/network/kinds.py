@@ -8,6 +8,7 @@ of the migration.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bench.fleet.rows import Row
 from bench.testbed.asked import Asked
@@ -80,8 +81,9 @@ def _rows(rates: Rates, unloaded: Pings, loaded: Pings) -> list[Row]:
     nfs, migration = rates.mbps["nfs"], rates.mbps["migration"]
     beyond_ms = loaded.p99_ms - _PING_GROWTH * unloaded.p99_ms
     note = f"{rates.text}; below: {', '.join(below) or 'none'}"
+    parts = {name: rate / LINK_MBPS for name, rate in rates.mbps.items()}
     return [
-        _BELOW.row(len(below), note),
+        replace(_BELOW.row(len(below), note), values=parts),
         _SHARES.row(
             abs(nfs / migration / NFS_PER_MIGRATION - 1),
             f"{nfs:.2f} and {migration:.2f} Mbit/s",

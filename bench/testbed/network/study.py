@@ -7,6 +7,7 @@ silent, and has no allocation. Both hosts are measured, one after the other in t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bench.fleet.rows import Row
 from bench.testbed.asked import Asked
@@ -52,6 +53,7 @@ def _measure(effort: Effort) -> list[Row]:
 def _step(built: Host, step: str, effort: Effort) -> Row:
     apart: list[float] = []
     notes: list[str] = []
+    parts: dict[str, float] = {}
     for reservations in STEPS[step]:
         built.listen()
         built.enforce(*(vnic(number, own * 1e6) for number, own in reservations.items()))
@@ -61,10 +63,11 @@ def _step(built: Host, step: str, effort: Effort) -> Row:
         rates = median_rates(built.counters, classids, effort.window_s)
         ideal = ideal_mbps(reservations)
         apart.append(off_ideal_ratio(rates, ideal))
+        parts |= {f"VM {n}": rates.mbps[f"vm{n}"] / LINK_MBPS for n in reservations}
         notes.append(f"{rates.text}, ideal {' / '.join(f'{one:.1f}' for one in ideal.values())}")
         built.silence()
         built.put_back()
-    return _asked(step).row(max(apart), "; other host: ".join(notes))
+    return replace(_asked(step).row(max(apart), "; other host: ".join(notes)), values=parts)
 
 
 STUDY = Part(name="study", asked=[_asked(step) for step in STEPS], measure=_measure)

@@ -35,6 +35,16 @@ def off_shares(seconds: Seconds, classes: Classes, shares: Mapping[str, float]) 
     return max(max(rates) / min(rates) - 1 for rates in for_a_share)
 
 
+def beside_low(seconds: Seconds, classes: Classes) -> dict[str, float]:
+    """The other classes of each host beside its low one; a host is named by its workloads."""
+    return {
+        f"{name} of {len(classes[host])}": rate / rates["low"]
+        for host, rates in class_iops(seconds, classes).items()
+        for name, rate in rates.items()
+        if name != "low"
+    }
+
+
 def settled_after_s(seconds: Seconds, classes: Classes, *, within: float) -> int | None:
     """From when on no four seconds are further apart than this; None if not before the end."""
     begins = range(len(seconds) - WINDOW_S + 1)
