@@ -75,7 +75,7 @@ telegraf: ## obtain the pinned Telegraf with only the plugins used
 timescaledb: ## build TimescaleDB beside a private PostgreSQL; changes nothing of the system (Debian)
 	@scripts/timescaledb
 
-testbed: setup ## measure on real kernels what the agent must hold, print the table, and draw plots in dist/testbed (ARGS="--json FILE")
+testbed: setup ## measure on real kernels what the agent must hold: a table, and plots in dist/testbed (ARGS="--json FILE")
 	@scripts/testbed
 	@scripts/kernels
 	@$(BIN)/python -m bench.testbed --plots dist/testbed $(ARGS)
