@@ -401,7 +401,10 @@ def _both(outgoing: Plan, incoming: Plan) -> Plan:
     return replace(
         outgoing,
         changes=(*outgoing.changes, *incoming.changes),
-        shortfalls=incoming.shortfalls,
+        shortfalls={
+            key: {**incoming.shortfalls.get(key, {}), **outgoing.shortfalls.get(key, {})}
+            for key in {**outgoing.shortfalls, **incoming.shortfalls}
+        },
         found=(*outgoing.found, *incoming.found),
         restored=(*outgoing.restored, *incoming.restored),
     )
