@@ -174,7 +174,7 @@ def test_equal_shares_give_equal_parts_where_the_policy_means_them(
         f"{TRIALS}.shares",
         capacity_iops=CAPACITY,
         shares=[100, 100],
-        outstanding=[64, 16],
+        outstanding=[128, 32],
         divides=divides,
         seconds=6.0,
     )
