@@ -15,9 +15,8 @@ from advisor.core.casebook.bundle import (
     read_bundle,
 )
 from advisor.models import Incident
-from advisor.pipeline.detect import detect
-from tests.advisor.samples import Phase, net_lines, send
-from tests.advisor.scenario import MBIT, NOW, make_cluster
+from tests.advisor.crowded_uplink import crowded_uplink
+from tests.advisor.scenario import MBIT, NOW
 
 pytestmark = pytest.mark.django_db
 
@@ -25,19 +24,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def incident(monkeypatch: pytest.MonkeyPatch) -> Incident:
     """web-3 takes most of an uplink of 94 Mbit/s."""
-    cluster = make_cluster()
-    Organisation.objects.filter(slug="other").delete()
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
-    calm = {"p1": 30 * MBIT, "p2": MBIT, "p3": MBIT}
-    full = {"p1": 10 * MBIT, "p2": MBIT, "p3": 83 * MBIT}
-    phases = [
-        Phase(intervals=120, sent={"up0": 32 * MBIT}, received=calm),
-        Phase(intervals=60, sent={"up0": 94 * MBIT}, received=full),
-    ]
-    lines = net_lines("h1", phases, start=NOW - timedelta(minutes=30))
-    send(cluster.organisation, lines, now=NOW)
-    detect(resource=cluster.uplink, now=NOW)
-    return Incident.objects.get()
+    found = crowded_uplink()
+    Organisation.objects.filter(slug="other").delete()
+    return found
 
 
 def said(*words: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -14,11 +13,10 @@ from advisor.advice.policy.gather import policy_inputs
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import Incident
 from advisor.pipeline.attribute import study_incident
-from advisor.pipeline.detect import detect
 from tests.advisor.advice.policy.contended_resources import crowded
 from tests.advisor.core.forecast.weeks import week
-from tests.advisor.samples import Phase, net_lines, send
-from tests.advisor.scenario import MBIT, NOW, make_cluster
+from tests.advisor.crowded_uplink import crowded_uplink
+from tests.advisor.scenario import NOW
 
 NOBODY = Cause(aggressors=(), reason="no cause identified: the first suspect is steady")
 
@@ -81,17 +79,7 @@ def looked_at(incident: Incident, *, with_past: bool) -> AdviceInputs:
 
 @pytest.mark.django_db
 def test_advice_has_the_cause_that_the_page_of_the_incident_tells() -> None:
-    cluster = make_cluster()
-    calm = {"p1": 30 * MBIT, "p2": MBIT, "p3": MBIT}
-    full = {"p1": 10 * MBIT, "p2": MBIT, "p3": 83 * MBIT}
-    phases = [
-        Phase(intervals=120, sent={"up0": 32 * MBIT}, received=calm),
-        Phase(intervals=60, sent={"up0": 94 * MBIT}, received=full),
-    ]
-    lines = net_lines("h1", phases, start=NOW - timedelta(minutes=30))
-    send(cluster.organisation, lines, now=NOW)
-    detect(resource=cluster.uplink, now=NOW)
-    incident = Incident.objects.get()
+    incident = crowded_uplink()
 
     quick, whole = (looked_at(incident, with_past=one) for one in (False, True))
 
@@ -106,11 +94,6 @@ def test_advice_has_the_cause_that_the_page_of_the_incident_tells() -> None:
 
 @pytest.mark.django_db
 def test_cause_is_not_known_from_windows_that_never_change() -> None:
-    cluster = make_cluster()
-    full = {"p1": 10 * MBIT, "p2": MBIT, "p3": 83 * MBIT}
-    phases = [Phase(intervals=60, sent={"up0": 94 * MBIT}, received=full)]
-    lines = net_lines("h1", phases, start=NOW - timedelta(minutes=10))
-    send(cluster.organisation, lines, now=NOW)
-    detect(resource=cluster.uplink, now=NOW)
+    incident = crowded_uplink(calm=0)
 
-    assert looked_at(Incident.objects.get(), with_past=True).cause is None
+    assert looked_at(incident, with_past=True).cause is None
