@@ -90,7 +90,9 @@ def leaving_in_order() -> Iterator[None]:
             signal.signal(other, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    former = {number: signal.signal(number, leave) for number in LEAVING}
+    # What is ignored, such as a hang-up under nohup, stays so.
+    heeded = [one for one in LEAVING if signal.getsignal(one) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, leave) for number in heeded}
     try:
         yield
     finally:

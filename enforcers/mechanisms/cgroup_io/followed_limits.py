@@ -135,8 +135,8 @@ class FollowedLimits:
         for limit in self._limits.values():
             if limit.joint_of is None or limit.value == limit.stated:
                 continue
-            # Of a part of nothing the least stands in both directions.
-            ratio = limit.stated / max(limit.value, 2 * SMALLEST_PART)
+            # Of a part of nothing the least stands in both directions of each disk.
+            ratio = limit.stated / max(limit.value, 2 * SMALLEST_PART * len(limit.disks))
             for group, disk in limit.disks.items():
                 reads, writes = (
                     max(SMALLEST_PART, int(part * ratio))

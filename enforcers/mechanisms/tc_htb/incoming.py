@@ -72,8 +72,8 @@ def our_ifbs(links: Mapping[str, Link]) -> dict[str, Link | None]:
 class IncomingLooks:
     """Asks the kernel, and keeps which addresses are behind which port.
 
-    A bridge forgets an address that was silent for five minutes; here it stays until another
-    port has it.
+    A bridge forgets an address that was silent for five minutes; here the last ones of a port stay
+    until the port has others, or another port has them.
     """
 
     def __init__(self, runner: Runner, looks: Looks) -> None:
@@ -121,7 +121,9 @@ class IncomingLooks:
         self, observed: HtbObserved, vnics: Collection[str]
     ) -> Mapping[str, frozenset[str]]:
         bridge = bridge_of(observed)
-        ports = {name for name in vnics if bridge and observed.links[name].master == bridge}
+        # A guest that is shut down has no port.
+        links = [observed.links[name] for name in vnics if name in observed.links]
+        ports = {link.name for link in links if bridge and link.master == bridge}
         if not ports:
             return {}
         try:
@@ -131,8 +133,10 @@ class IncomingLooks:
         present = read_addresses(json.loads(shown))
         moved = {address for port in present for address in present[port]}
         known = {port: self._behind.get(port, frozenset()) - moved for port in ports}
-        self._behind = {port: present.get(port) or known[port] for port in ports}
-        return self._behind
+        found = {port: present.get(port) or known[port] for port in ports}
+        # Of other bridges it is still known.
+        self._behind |= found
+        return found
 
 
 def bridge_of(observed: HtbObserved) -> str | None:

@@ -29,7 +29,7 @@ from enforcers.mechanisms.tc_htb.fit import host_limit_problem
 from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
 from enforcers.mechanisms.tc_htb.header_matches import traffic_kinds
 from enforcers.mechanisms.tc_htb.host_kinds import read_kinds
-from enforcers.mechanisms.tc_htb.incoming import THING, IncomingLooks, our_ifbs
+from enforcers.mechanisms.tc_htb.incoming import IFB, THING, IncomingLooks, our_ifbs
 from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
 from enforcers.mechanisms.tc_htb.observed import (
     ROOT_THING,
@@ -128,6 +128,8 @@ class TcHtb:
         self._kinds = traffic_kinds(read_kinds(config.host_kinds))
         self._clock_s = host.clock_s
         self._tried: MechanismSupport | None = None
+        self._has_tried_ifb = False
+        self._ifb_problem: str | None = None
         self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
         self._looks = Looks(host)
         self._incoming = IncomingLooks(host.runner, self._looks)
@@ -156,21 +158,36 @@ class TcHtb:
             supported=problem is None,
             reason=problem
             or f"HTB, {self._queues} and {self._filters} work, tried in a namespace of their own; "
-            + (self._why_no_ifb or "ifb, for what comes in, works too"),
+            + self._incoming_support(),
             units=(Unit.BITS_PER_S,),
             selectors=BY_U32 if problem or self._classifier.program is None else tuple(Kind),
             holds=HOLDS,
         )
+
+    def _incoming_support(self) -> str:
+        """To try it loads modules, and with one of them the kernel makes devices on the host."""
+        if not self._ingress:
+            return "what comes in is left alone (tc_htb.ingress)"
+        return self._why_no_ifb or "ifb, for what comes in, works too"
 
     @cached_property
     def _has_fq_codel(self) -> bool:
         is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
         return kernel_probe.has_fq_codel(self._runner, is_privileged=is_privileged)
 
-    @cached_property
+    @property
     def _why_no_ifb(self) -> str | None:
-        is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
-        return kernel_probe.why_no_ifb(self._runner, is_privileged=is_privileged)
+        """Asked again like `support`: a kernel that could not may only have been busy."""
+        now_s = self._clock_s()
+        is_waiting = self._tries.waiting(IFB, None, now_s) is not None
+        works = self._has_tried_ifb and self._ifb_problem is None
+        if not works and not is_waiting:
+            is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
+            why = kernel_probe.why_no_ifb(self._runner, is_privileged=is_privileged)
+            self._ifb_problem, self._has_tried_ifb = why, True
+            if why is not None:
+                self._tries.failed(IFB, None, now_s, error=why)
+        return self._ifb_problem
 
     @property
     def _queues(self) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from enforcers.contract import Selector
+from enforcers.contract import Outcome, Selector
 from enforcers.errors import ValueRefused
 from enforcers.mechanism import HostAccess, Obstacle
 from enforcers.mechanisms.tc_htb.classify import Side, adapter_match, address_match
@@ -14,8 +16,8 @@ from enforcers.mechanisms.tc_htb.incoming import read_addresses, read_hook
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig, TcHtb
 from enforcers.mechanisms.tc_htb.tc_text import parse_qdiscs
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import desired, uplink, vnic
-from tests.enforcers.rig import host_of_root
+from tests.enforcers.policies import desired, document, uplink, vnic
+from tests.enforcers.rig import host_of_root, start_rig
 
 CONFIG = HtbConfig(interfaces=frozenset({"up0"}), ingress=frozenset({"up0"}))
 CLSACT = "qdisc clsact ffff: parent ffff:fff1 "
@@ -129,6 +131,56 @@ def test_doctor_says_whether_what_comes_in_can_be_shaped(
     assert found.support().supported
     assert found.support().reason.endswith(ends_with)
     assert found.obstacles() == {"up0": obstacle}
+
+
+class Noting(FakeTc):
+    """Keeps what it is asked."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.asked: list[str] = []
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        self.asked.append(f"{' '.join(argv)} {stdin}")
+        return super().run(argv, stdin=stdin)
+
+
+def test_nothing_is_tried_for_what_comes_in_where_nobody_asks_for_it(tmp_path: Path) -> None:
+    """To try it loads a module, with which the kernel makes devices on the host."""
+    tc, config = Noting("up0"), HtbConfig(interfaces=frozenset({"up0"}))
+    found = TcHtb(HostAccess(runner=tc, host_fs=host_of_root(tmp_path)), config)
+
+    assert found.support().reason.endswith("what comes in is left alone (tc_htb.ingress)")
+    assert tc.asked
+    assert not [one for one in tc.asked if "ifb" in one]
+
+
+class Bridged(FakeTc):
+    """All its interfaces are ports of the bridge br0."""
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        if argv[0] == "bridge":
+            return "[]"
+        said = super().run(argv, stdin=stdin)
+        if argv[0] != "ip" or "-j" not in argv:
+            return said
+        links = json.loads(said)
+        for link in links:
+            is_bridge = link["ifname"] == "br0"
+            link.update({"linkinfo": {"info_kind": "bridge"}} if is_bridge else {"master": "br0"})
+        return json.dumps(links)
+
+
+def test_guest_that_is_shut_down_costs_nobody_else_the_policy(tmp_path: Path) -> None:
+    tc = Bridged("up0", "p1", "br0")
+    tc.has_ifb = False
+    rig = start_rig(tmp_path, tc, ingress=frozenset({"up0"}))
+
+    found = rig.enforcement.run(document(vnic(1), vnic(9)), previous=None, now_s=0.0)
+
+    outcomes = {one.allocation.workload: one.outcome for one in found.enforced}
+    assert outcomes.pop(vnic(9).workload) is Outcome.FAILED
+    assert Outcome.FAILED not in outcomes.values()
 
 
 def test_kernel_without_ifb_shapes_what_goes_out_and_tells(tmp_path: Path, tc: FakeTc) -> None:
