@@ -4,6 +4,9 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
+    # Its number before others were left out.
+    replaces = [('advisor', '0043_give_baselines_a_budget')]
+
     dependencies = [
         ('advisor', '0039_keep_rates_of_hosts'),
     ]

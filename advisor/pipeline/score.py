@@ -154,6 +154,7 @@ def _save(
             "before": row["predicted_before"],
             "predicted": row["predicted_after"],
             "interval": row.get("interval"),
+            "unsure": row.get("unsure", ""),
             "measured": fmean(window[row["allocation"]] for window in windows),
         }
         for row in _predicted(recommendation)

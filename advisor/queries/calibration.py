@@ -66,10 +66,10 @@ def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
 
 
 def outcomes_of(rows: Iterable[PredictionScore]) -> list[tuple[Interval, float]]:
-    """Each rate that was told as a range: the range, and what was measured."""
+    """Each rate that was told as sure: its range, and what was measured."""
     return [
         (Interval(**rate["interval"]), float(rate["measured"]))
         for row in rows
         for rate in row.rates
-        if rate.get("interval")
+        if rate.get("interval") and not rate.get("unsure")
     ]

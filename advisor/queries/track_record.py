@@ -29,8 +29,8 @@ class TrackRecord:
     def text(self) -> str:
         if self.meant is None or self.count < ENOUGH_RATES:
             return (
-                f"unproven: {self.count} of {ENOUGH_RATES} rates of such advice on this resource "
-                "are measured"
+                f"unproven: {self.count} rates of such advice on this resource are measured, "
+                f"{ENOUGH_RATES} are needed"
             )
         return (
             f"{self.inside / self.count:.0%} of {self.count} measured rates of such advice on "
@@ -45,7 +45,8 @@ def track_record(row: Recommendation) -> TrackRecord | None:
     scores = PredictionScore.objects.filter(
         recommendation__resource=row.resource_id, recommendation__topic=POLICY_TOPIC
     )
-    newest = scores.exclude(recommendation=row.pk).order_by("-scored_at", "-pk")[:MOST_SCORES]
+    earlier = scores.filter(recommendation__created_at__lt=row.created_at)
+    newest = earlier.order_by("-scored_at", "-pk")[:MOST_SCORES]
     found = coverage_of(outcomes_of(newest))
     if found is None:
         return TrackRecord(count=0, inside=0, meant=None)

@@ -13,9 +13,9 @@ CALM = {"p1": 30 * MBIT, "p2": MBIT, "p3": MBIT}
 FULL = {"p1": 10 * MBIT, "p2": MBIT, "p3": 83 * MBIT}
 
 
-def crowded_uplink(*, calm: int = 120) -> Incident:
-    """After so many calm intervals of 10 s web-3 takes most of 94 Mbit/s for ten minutes."""
-    cluster, full = make_cluster(), 60
+def crowded_uplink(*, calm: int = 120, full: int = 60) -> Incident:
+    """After so many calm intervals of 10 s web-3 takes most of 94 Mbit/s for so many others."""
+    cluster = make_cluster()
     phases = [
         Phase(intervals=calm, sent={"up0": 32 * MBIT}, received=CALM),
         Phase(intervals=full, sent={"up0": 94 * MBIT}, received=FULL),

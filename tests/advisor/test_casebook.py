@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from advisor.core.casebook.bundle import read_bundle
-from advisor.core.casebook.score import Case
+from advisor.core.casebook.score import Case, score
 from advisor.decisions.casebook.replay import CASEBOOK, replay
 
 ROOT = Path(__file__).parents[2]
 FEWEST = 25
-EVERY = 4
-"""Of the even ones so many are left out in turn."""
 
 
 def number(file: Path) -> int:
@@ -29,18 +27,23 @@ EVEN = sorted(file for file in CASEBOOK.glob("*.bundle") if number(file) % 2 == 
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("file", EVEN[::EVERY], ids=lambda file: file.stem)
-def test_who_let_loose_is_named_with_all_who_lost(file: Path) -> None:
-    bundle = read_bundle(file.read_bytes())
+def test_who_let_loose_is_named_with_nearly_all_who_lost() -> None:
+    bundles = {file.name: read_bundle(file.read_bytes()) for file in EVEN}
+    cases = [Case(name=name, truth=one.truth, found=replay(one)) for name, one in bundles.items()]
 
-    case = Case(name=file.name, truth=bundle.truth, found=replay(bundle))
+    rows = {row.what: row.measured for row in score(cases)}
 
-    assert bundle.truth is not None
-    assert not case.false_alarms
-    if bundle.truth.is_congested:
-        assert case.is_detected
-        assert case.is_culprit_named
-        assert {*case.found.victims} >= {*bundle.truth.victims}
+    assert rows["congestion found"] == 1.0
+    assert rows["incidents where there was no congestion"] == 0
+    assert rows["culprit named first"] == 1.0
+    lost, named = (
+        rows[what]
+        for what in ("victims named, of those who lost", "victims who lost, of those named")
+    )
+    assert lost is not None
+    assert named is not None
+    assert lost >= 0.9
+    assert named >= 0.6
 
 
 def test_casebook_has_cases_of_disks_and_uplinks_and_calm_ones() -> None:

@@ -188,7 +188,7 @@ def test_budget_of_all_is_divided_over_baselines_without_one_of_their_own(
     # One a week each: ceil(7 / 1) - 1
     assert said.splitlines() == [
         "2 false alarms a week over 2 resources; 6 days of history guarantee each its part",
-        "3 a week over 1 resource with budgets of their own; 1 without a budget",
+        "3 a week over 1 resource, each by itself; 1 without a budget",
     ]
 
 
@@ -211,7 +211,7 @@ def test_resource_follows_the_budget_of_all_again(cluster: Cluster) -> None:
     sluice("alarm-budget", "none")
 
     assert found["alarms_per_week"] == 2.0
-    assert sluice("alarm-budget").startswith("1 a week over 1 resource with budgets of their own")
+    assert sluice("alarm-budget").startswith("1 a week over 1 resource, each by itself")
 
 
 @pytest.mark.parametrize("number", ["0.001", "nan", "-1"])
@@ -386,3 +386,11 @@ def test_agent_is_enrolled_without_reader_unless_it_is_asked_for(
 
     assert load(tmp_path / "agent.toml").reader is None
     assert not (tmp_path / "ingest-token").exists()
+
+
+def test_budget_is_left_as_it_was_where_another_option_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(CommandError, match="is not a rate"):
+        sluice("resource", "set", cluster.uplink.name, "--alarms-per-week", "3", "--capacity=-1")
+
+    cluster.uplink.refresh_from_db()
+    assert cluster.uplink.alarms_per_week == 1.0

@@ -42,7 +42,7 @@ from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
 from advisor.history.stored.read import Span
 from advisor.models import Allocation, Incident, Policy, Resource, State
-from advisor.pipeline.attribute import study_incident
+from advisor.pipeline.attribute import LONGEST, study_incident
 from ingest.core.figures import PRESSURE, FigureKind
 from ingest.core.grid import Flags, Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
@@ -104,7 +104,12 @@ def policy_inputs(
 
 
 def _cause(incident: Incident, *, now: datetime) -> Cause | None:
-    """Who causes the incident, as its page says; None where too little is known to tell."""
+    """Who causes the incident, as its page says; None where too little is known to tell.
+
+    Of an incident that is longer only its beginning is studied, and who caused that may be gone.
+    """
+    if (incident.ended_at or now) - incident.started_at > LONGEST:
+        return None
     found = study_incident(incident=incident, now=now).attribution
     if found is None:
         return None

@@ -60,4 +60,4 @@ def _shared_text(shared: AlarmBudget) -> str:
 def _own_text(own: OwnBudgets) -> str:
     resources = f"{own.count} resource{'' if own.count == 1 else 's'}"
     without = f"; {own.without} without a budget" if own.without else ""
-    return f"{own.alarms_per_week:g} a week over {resources} with budgets of their own{without}"
+    return f"{own.alarms_per_week:g} a week over {resources}, each by itself{without}"

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import transaction
 
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
@@ -116,6 +117,7 @@ class Command(ProductCommand):
         )
         return _state_facts(resource, options)
 
+    @transaction.atomic
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
         resource = find_resource(organisation, options["name"])
         if options["alarms_per_week"] is not None:

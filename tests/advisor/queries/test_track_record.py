@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -22,17 +23,25 @@ def cluster() -> Cluster:
 
 
 def scored(
-    cluster: Cluster, *, inside: int, outside: int, resource: Resource | None = None
+    cluster: Cluster,
+    *,
+    inside: int,
+    outside: int,
+    resource: Resource | None = None,
+    age: timedelta = timedelta(days=1),
 ) -> Recommendation:
-    """Earlier advice of which so many rates lay within their ranges, and outside of them."""
+    """Advice of this age of which so many rates lay within their ranges, and outside of them."""
     row = propose(cluster)
     row.resource = resource or cluster.uplink
     row.state = "approved"
+    row.created_at = NOW - age
     row.save()
     told = asdict(Interval(low=90.0, high=110.0, level=0.9))
-    rates = [{"measured": 100.0, "interval": told}] * inside
+    rates: list[dict[str, Any]] = [{"measured": 100.0, "interval": told}] * inside
     rates += [{"measured": 120.0, "interval": told}] * outside
     rates.append({"measured": 5.0, "interval": None})
+    # What was only suspected is no promise.
+    rates += [{"measured": 100.0, "interval": told, "unsure": "0 of 4 calm windows"}] * 20
     PredictionScore.objects.create(
         recommendation=row, scored_at=NOW, began_at=NOW - timedelta(hours=1), ended_at=NOW,
         windows=60, capacity=1000.0, rates=rates, confidence=0.5, error_ratio=0.0,
@@ -45,7 +54,7 @@ def test_advice_without_enough_scored_rates_is_unproven(cluster: Cluster) -> Non
     scored(cluster, inside=12, outside=7)
 
     assert track_text(propose(cluster)) == (
-        "unproven: 19 of 20 rates of such advice on this resource are measured"
+        "unproven: 19 rates of such advice on this resource are measured, 20 are needed"
     )
 
 
@@ -63,6 +72,7 @@ def test_record_is_of_this_resource_and_of_earlier_advice(cluster: Cluster) -> N
     other = stated_datastore(cluster.organisation, "lun", "h1")
     scored(cluster, inside=20, outside=0, resource=other)
     own = scored(cluster, inside=20, outside=0)
+    scored(cluster, inside=20, outside=0, age=timedelta(0))
 
     found = track_record(own)
 

@@ -55,6 +55,11 @@ class Setting:
         return frozenset(one.workload for one in cause.aggressors)
 
     @property
+    def limitable(self) -> frozenset[str]:
+        """Those of the accused that have an allocation, which a limit may be put on."""
+        return self.accused & {one.workload for one in self.inputs.allocations}
+
+    @property
     def demands(self) -> tuple[float | None, ...]:
         """What each allocation is expected to want; None is more than it got."""
         return tuple(rate_wanted(one) for one in self.wants)

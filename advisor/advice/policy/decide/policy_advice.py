@@ -321,15 +321,17 @@ def _took(setting: Setting, dues: Mapping[str, float]) -> Iterator[str]:
     assert inputs.incident is not None
     rates = {one.workload: one.rate for one in inputs.incident.aggressors}
     for one in inputs.incident.aggressors if inputs.cause is None else inputs.cause.aggressors:
-        rate = rates.get(one.workload, _congested_rate(inputs, one.workload))
-        due = dues.get(one.workload, rate)
-        yield (
-            f"{one.workload} took {one.part_ratio:.0%}, {format_rate(rate, unit)}"
-            + (f" where {format_rate(due, unit)} were due" if due < rate else "")
-        )
+        took = f"{one.workload} took {one.part_ratio:.0%}"
+        rate = rates.get(one.workload) or _congested_rate(inputs, one.workload)
+        if rate is not None:
+            due = dues.get(one.workload, rate)
+            took += f", {format_rate(rate, unit)}"
+            took += f" where {format_rate(due, unit)} were due" if due < rate else ""
+        yield took
 
 
-def _congested_rate(inputs: AdviceInputs, workload: str) -> float:
-    """The mean rate of a workload in the incident, over all its allocations."""
-    own = (one.congested for one in inputs.allocations if one.workload == workload)
-    return sum(one.mean for one in own if one is not None)
+def _congested_rate(inputs: AdviceInputs, workload: str) -> float | None:
+    """The mean rate of a workload in the incident, over all its allocations; None without one."""
+    own = [one.congested for one in inputs.allocations if one.workload == workload]
+    means = [one.mean for one in own if one is not None]
+    return sum(means) if means else None

@@ -177,7 +177,7 @@ def alternatives(
     found = [Alternative(name="do nothing", reason=_unchanged(setting))]
     if kind is RecommendationKind.RESERVATION:
         found.append(Alternative(name="shares only", reason=_effect(setting, shares, "would get")))
-    if kind is not RecommendationKind.LIMIT and setting.accused:
+    if kind is not RecommendationKind.LIMIT and setting.limitable:
         capped = capped_at_entitlement(setting, policy)
         alone = [
             0.0 if allocation.workload in setting.victims else demand
@@ -186,7 +186,7 @@ def alternatives(
         left = sum(setting.rates(policy, demands=alone)) - sum(
             setting.rates(capped, demands=alone)
         )
-        names = listed(sorted(setting.accused))
+        names = listed(sorted(setting.limitable))
         found.append(
             Alternative(
                 name=f"limit {names}",

@@ -97,3 +97,19 @@ def test_cause_is_not_known_from_windows_that_never_change() -> None:
     incident = crowded_uplink(calm=0)
 
     assert looked_at(incident, with_past=True).cause is None
+
+
+@pytest.mark.django_db
+def test_cause_of_the_first_two_hours_is_not_taken_for_that_of_a_longer_incident() -> None:
+    """Who caused its beginning may be gone."""
+    incident = crowded_uplink(full=2 * 360 + 6)
+
+    assert study_incident(incident=incident, now=NOW).attribution is not None
+    assert looked_at(incident, with_past=True).cause is None
+
+
+def test_of_whom_no_rate_is_known_none_is_told_and_no_limit_offered() -> None:
+    found = shares(crowded(week()), accusing("(unallocated)"))
+
+    assert found.evidence.aggressors == ("(unallocated) took 70%",)
+    assert not [one for one in found.alternatives if one.name.startswith("limit")]
