@@ -27,7 +27,8 @@ def own_parts(limit: float, reserved: Sequence[float]) -> tuple[float, ...]:
     """Each host's part by the policy: what is reserved there, and as much of the rest as others.
 
     Reservations beyond the limit are cut in proportion. No host has nothing, for a limit of 0 is
-    none: where others reserve it all, it has what stays open on an idle one.
+    none: where others reserve it all, it has what stays open on an idle one, and theirs are cut
+    by that.
     """
     is_little = min(reserved) < IDLE_RATIO * limit / len(reserved)
     least = IDLE_RATIO * limit if is_little else 0.0
