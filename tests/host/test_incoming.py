@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from enforcers.contract import Allocation, Outcome, Selector
-from enforcers.mechanisms.tc_htb.shape_incoming import MOST_ADAPTERS
+from enforcers.mechanisms.tc_htb.incoming import MOST_ADAPTERS
 from enforcers.recovery import recover
 from tests.enforcers.fake_tc import Killed
 from tests.enforcers.policies import desired, document, nothing, uplink, vnic
@@ -148,6 +148,29 @@ def test_what_comes_in_for_a_port_of_the_uplinks_bridge_finds_its_class(
 
     found = sent(bridged, ifb(bridged), total=3 * COUNT)
     assert (found["51ce:10"], found["51ce:11"]) == (COUNT, 2 * COUNT)
+
+
+def test_silent_address_stays_with_a_port_that_has_another_one(bridged: Network, rig: Rig) -> None:
+    host(bridged, "bridge fdb add 02:00:00:00:01:77 dev p2 master static")
+    rig.apply(HTB, desired(uplink(), vnic(1), vnic(2)))
+    host(bridged, f"bridge fdb del {adapter(bridged, 2)} dev p2 master")
+    assert rig.apply(HTB, desired(uplink(), vnic(1), vnic(2))).changes == ()
+
+    send(bridged, "10.78.0.2", COUNT)
+
+    assert sent(bridged, ifb(bridged), total=COUNT) == {"51ce:11": COUNT}
+
+
+def test_addresses_that_came_and_went_take_no_place_of_those_there_are(
+    bridged: Network, rig: Rig
+) -> None:
+    policy = desired(uplink(), vnic(1), vnic(2))
+    for number in range(2 * MOST_ADAPTERS):
+        host(bridged, f"bridge fdb add 02:00:00:00:01:{number:02x} dev p1 master static")
+        left = rig.apply(HTB, policy)
+        host(bridged, f"bridge fdb del 02:00:00:00:01:{number:02x} dev p1 master")
+
+        assert left.shortfalls == {}
 
 
 def adapter(network: Network, number: int) -> str:

@@ -20,6 +20,8 @@ from enforcers.runner import Runner
 IFB = "ifb"
 THING = "ingress"
 REDIRECT_PREF = 0x51CE
+MOST_ADAPTERS = 8
+"""Of one port: whoever is behind it can show the bridge any number of addresses."""
 _PREFIX = "sluice-i"
 _PREF = re.compile(r"^filter .*?\bpref (\d+) ")
 _LEADS_TO = re.compile(r"Redirect to device (\S+?)\)")
@@ -72,8 +74,8 @@ def our_ifbs(links: Mapping[str, Link]) -> dict[str, Link | None]:
 class IncomingLooks:
     """Asks the kernel, and keeps which addresses are behind which port.
 
-    A bridge forgets an address that was silent for five minutes; here the last ones of a port stay
-    until the port has others, or another port has them.
+    A bridge forgets an address that was silent for five minutes; here it stays with its port until
+    another port has it, or there would be more of them than one port may have.
     """
 
     def __init__(self, runner: Runner, looks: Looks) -> None:
@@ -132,8 +134,11 @@ class IncomingLooks:
             shown = "[]"
         present = read_addresses(json.loads(shown))
         moved = {address for port in present for address in present[port]}
-        known = {port: self._behind.get(port, frozenset()) - moved for port in ports}
-        found = {port: present.get(port) or known[port] for port in ports}
+        found = {}
+        for port in ports:
+            now = present.get(port, frozenset())
+            every = now | (self._behind.get(port, frozenset()) - moved)
+            found[port] = now if now and len(every) > MOST_ADAPTERS else every
         # Of other bridges it is still known.
         self._behind |= found
         return found

@@ -23,6 +23,7 @@ from enforcers.mechanisms.tc_htb.diff import build_changes
 from enforcers.mechanisms.tc_htb.found import TC_BATCH
 from enforcers.mechanisms.tc_htb.incoming import (
     IFB,
+    MOST_ADAPTERS,
     REDIRECT_PREF,
     THING,
     Incoming,
@@ -34,8 +35,6 @@ from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets, l
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree
 
 CLSACT = "clsact"
-MOST_ADAPTERS = 8
-"""Of one port: whoever is behind it can show the bridge any number of addresses."""
 # What comes in may have been merged to this size.
 _MERGED_BYTES = 65536 + ETHERNET_HEADER_BYTES
 # The device is there before its tree, and the hook leads to it last of all.
