@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from advisor.advice.policy.decide.policy_answer import Recommendation
-from advisor.core.demand.latency import SeenLatency
+from advisor.core.demand.latency import LEAST_PERCENTILE, SeenLatency
 from advisor.core.detection.observed import readings_of
 from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.resource import Tier
@@ -181,7 +181,9 @@ def advice_of(case: DiskCase, calm: Sequence[Window], crowded: Sequence[Window])
         threshold=SLOW_RATIO * usual_ms,
         activity_floor=ACTIVITY_FLOOR_IOPS,
         capacity=None,
-        latency=SeenLatency(calm_ms=_mean_ms(calm), congested_ms=_mean_ms(crowded)),
+        latency=SeenLatency(
+            calm_ms=_mean_ms(calm), congested_ms=_mean_ms(crowded), least_ms=_least_ms(calm)
+        ),
     )
 
 
@@ -190,6 +192,11 @@ def _mean_ms(windows: Sequence[Window]) -> float:
     ios = sum(one.device.io_count for one in windows)
     took_ms = sum((one.device.latency_ms or 0.0) * one.device.io_count for one in windows)
     return took_ms / ios if ios else 0.0
+
+
+def _least_ms(windows: Sequence[Window]) -> float:
+    found = [ms for one in windows if (ms := one.device.latency_ms) is not None]
+    return float(np.percentile(found, LEAST_PERCENTILE)) if found else 0.0
 
 
 def _mean_io_bytes(windows: Sequence[Window], place: int) -> float | None:

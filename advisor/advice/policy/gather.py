@@ -22,7 +22,7 @@ from advisor.advice.policy.decide.policy_inputs import (
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain
 from advisor.core.demand.forecast import BLOCK
-from advisor.core.demand.latency import SeenLatency
+from advisor.core.demand.latency import LEAST_PERCENTILE, SeenLatency
 from advisor.core.detection import incident as core_incident
 from advisor.core.explanation.rounding import rounded
 from advisor.core.forecast.past import Past
@@ -136,12 +136,27 @@ def _latency(day: _Day) -> SeenLatency | None:
     congested = _mean_latency_ms(levels, levels.places(day.during.grid) >= 0)
     if calm is None or congested is None:
         return None
-    return SeenLatency(calm_ms=rounded(calm), congested_ms=rounded(congested))
+    return SeenLatency(
+        calm_ms=rounded(calm),
+        congested_ms=rounded(congested),
+        least_ms=rounded(_least_latency_ms(levels, is_clear)),
+    )
+
+
+def _least_latency_ms(levels: Levels, chosen: Flags) -> float:
+    """That of the windows, of those with I/O, in which it was least."""
+    known = _has_latency(levels, chosen)
+    waited = levels.value[known] * levels.device_load[known]
+    return float(np.percentile(waited / levels.load[known], LEAST_PERCENTILE))
+
+
+def _has_latency(levels: Levels, chosen: Flags) -> Flags:
+    return chosen & ~np.isnan(levels.value) & ~np.isnan(levels.device_load) & (levels.load > 0)
 
 
 def _mean_latency_ms(levels: Levels, chosen: Flags) -> float | None:
     """Over all I/Os of these windows, each of the size it had; None where there were none."""
-    known = chosen & ~np.isnan(levels.value) & ~np.isnan(levels.device_load) & (levels.load > 0)
+    known = _has_latency(levels, chosen)
     if not known.any():
         return None
     # The value is of an I/O of the reference size; their device time is that of all I/Os.

@@ -51,8 +51,9 @@ _HALVES = 12
 """The sum of so many even numbers from 0 to 1 has a variance of 1."""
 
 Indexes = npt.NDArray[np.intp]
-Divide = Callable[[Floats], Floats]
-"""Demands (draws, workloads), infinite where unknown, to the rates under a policy."""
+Divide = Callable[[Floats, Floats], Floats]
+"""Demands (draws, workloads), infinite where unknown, and the parts of the capacity that come
+through, (draws), to the rates under a policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,22 +73,39 @@ class Forecast:
         return Interval(low=float(self.low[place]), high=float(self.high[place]), level=LEVEL)
 
 
-def forecast(demands: Sequence[Demand], divide: Divide, *, horizon: int = HORIZON) -> Forecast:
-    """The rates that these demands lead to under a policy, over so many windows."""
+def forecast(
+    demands: Sequence[Demand],
+    divide: Divide,
+    *,
+    horizon: int = HORIZON,
+    delivered: tuple[float, float] = (1.0, 1.0),
+) -> Forecast:
+    """The rates that these demands lead to under a policy, over so many windows.
+
+    `delivered` are the least and the most part of the capacity that the mechanism lets through.
+    """
     if not demands:
         nobody = np.zeros(0)
         return Forecast(rate=nobody, wanted=nobody, low=nobody, high=nobody)
     numbers = _Numbers()
     comes_in_bursts = any(one.kind is DemandKind.BURSTY for one in demands)
     expected = _columns([_expected(one, numbers) for one in demands])
-    parts = parts_wanted(demands, expected.mean(axis=0), divide)
+    parts = parts_wanted(
+        demands, expected.mean(axis=0), lambda asked: divide(asked, np.ones(len(asked)))
+    )
     expected = expected * parts.mean(axis=0)
-    rate = divide(expected).mean(axis=0)
+    least, most = delivered
+    rate = divide(expected, np.full(len(expected), (least + most) / 2)).mean(axis=0)
     bursts = BURSTS if comes_in_bursts else 1
     drawn = _columns([_drawn(one, horizon, bursts, numbers) for one in demands])
     if (parts != 1).any():
         drawn *= np.repeat(_answered(parts, numbers), bursts, axis=0)
-    means = divide(drawn).reshape(DRAWS, bursts, len(demands)).mean(axis=1)
+    let_through = np.full(DRAWS, least)
+    if least < most:
+        let_through += (most - least) * numbers.even((DRAWS,))
+    drawn = np.broadcast_to(drawn, (DRAWS * bursts, len(demands)))
+    divided = divide(drawn, np.repeat(let_through, bursts))
+    means = divided.reshape(DRAWS, bursts, len(demands)).mean(axis=1)
     means *= 1 + CONTROL_ERROR * numbers.normal(means.shape)
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(means, [tail, 100 - tail], axis=0)

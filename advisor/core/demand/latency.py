@@ -4,11 +4,12 @@ Before a policy everybody waits in the one queue of the device, so each workload
 the device says, and by Little's law it has X · R of them in flight: X its rate, R the latency.
 Under the policy who asks for more than its due waits in its own queue, the others hardly at all:
 
-    served    R = R_calm + w        w: the wait behind a few I/Os of a device that is kept busy
+    served    R = R_least + w       w: the wait behind a few I/Os of a device that is kept busy
     held      R = n / X             n: in flight while congested, all of whom wait
     answers   R = N / X - Z         N clients that think for Z: N = X · (R + Z) calm and now
-    grew      R = n / X             up to twice as many, for nobody saw how many there may be;
-                                    who grew less than others may as well be served
+    grew      R = 0.75 n / X        half as many to twice as many: iocost lets who submits wait, so
+                                    a queue of asynchronous I/O does not fill; of blocking clients
+                                    more wait. Who grew less than others may as well be served
 
 How many I/Os are in front of one's own in a device that iocost keeps busy was measured in
 `make lab`: about 6, 3 to 18 of them. Where the policy leaves the device idle there are none.
@@ -29,17 +30,29 @@ IN_FRONT = (3.0, 6.0, 18.0)
 BUSY_RATIO = 0.95
 """From this part of the capacity on the device is kept busy."""
 SERVED_RATIO = 0.98
+LEAST_PERCENTILE = 5.0
+"""Of the latencies of calm windows; the very least may be that of a window with hardly an I/O."""
 SPREAD = 1.15
-GROWN = (1.5, 2.0)
-"""Of who grew there may be so many times fewer or more in flight than were seen."""
+GROWN = (0.5, 0.75, 2.0)
+"""Of who grew this part of what was seen is in flight: few, as expected, many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenLatency:
-    """What I/Os of a device took on the mean, in calm windows and in those of the incident."""
+    """What I/Os of a device took on the mean, in calm windows and in those of the incident.
+
+    `least_ms` is that of the calm windows in which they took least: there they hardly waited. None
+    in advice of former versions.
+    """
 
     calm_ms: float
     congested_ms: float
+    least_ms: float | None = None
+
+    @property
+    def unhindered_ms(self) -> float:
+        """What an I/O takes that nobody is in front of, as far as that was seen."""
+        return self.calm_ms if self.least_ms is None else self.least_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +83,9 @@ def with_clients(
 ) -> list[Demand]:
     """The same demands, and of who was held back the part that it wants while it is served.
 
-    N clients that think for Z want N / (Z + R), and R is then the calm latency and the wait.
+    N clients that think for Z want N / (Z + R), and R is then the least latency and the wait.
     """
-    few, _, many = (latency.calm_ms + 1000 * count / capacity for count in IN_FRONT)
+    few, _, many = (latency.unhindered_ms + 1000 * count / capacity for count in IN_FRONT)
     found = []
     for demand, windows in zip(demands, seen, strict=True):
         clients = _clients(windows, latency) if demand.kind is DemandKind.PACED else None
@@ -95,7 +108,8 @@ def latencies(
     """The latency of each workload's I/Os; None where it does none, or too little is known."""
     is_busy = float(rates.rate.sum()) >= BUSY_RATIO * capacity
     waits_ms = [1000 * count / capacity if is_busy else 0.0 for count in IN_FRONT]
-    served = [latency.calm_ms + wait_ms for wait_ms in waits_ms]
+    free_ms = latency.unhindered_ms if is_busy else latency.calm_ms
+    served = [free_ms + wait_ms for wait_ms in waits_ms]
     found: list[LatencyForecast | None] = []
     for place, (demand, windows) in enumerate(zip(demands, seen, strict=True)):
         low, rate, high = (float(column[place]) for column in (rates.low, rates.rate, rates.high))
@@ -108,7 +122,7 @@ def latencies(
         # The more it gets, the sooner each I/O is done.
         queued = [_queued_ms(windows, latency, one) for one in (high, rate, low)]
         if demand.is_open:
-            queued = [queued[0] / GROWN[0], queued[1], queued[2] * GROWN[1]]
+            queued = [ms * part for ms, part in zip(queued, GROWN, strict=True)]
         if demand.is_open and isfinite(demand.most):
             queued[:2] = served[:2]
         found.append(_between(*(max(pair) for pair in zip(queued, served, strict=True))))

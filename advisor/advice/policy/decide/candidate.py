@@ -84,7 +84,20 @@ class Setting:
 
     def divide(self, policy: Policy, demands: Floats) -> Floats:
         """The same for many rows of demands; both are (draws, allocations), infinite unknown."""
-        costs = np.array(self.io_costs)
+        whole = np.full(len(demands), self.capacity)
+        return self._divided(policy, demands, whole, np.array(self.io_costs))
+
+    def divide_as_enforced(self, policy: Policy, demands: Floats, parts: Floats) -> Floats:
+        """The same as hosts do it, to whom I/Os of all sizes count alike.
+
+        Of a disk they are told the capacity alone; what is due is in device time (`divide`).
+        `parts` of the capacity come through, (draws).
+        """
+        return self._divided(policy, demands, self.capacity * parts, np.ones(len(self.io_costs)))
+
+    def _divided(
+        self, policy: Policy, demands: Floats, capacities: Floats, costs: Floats
+    ) -> Floats:
         limits = np.array([inf if grant.limit is None else grant.limit for grant in policy])
         reserved = np.array([grant.reservation for grant in policy]) * costs
         shares = np.array([float(grant.shares) for grant in policy])
@@ -100,7 +113,7 @@ class Setting:
             shares = np.append(shares, host.shares)
         draws, width = caps.shape
         found = solve(
-            np.full(draws, self.capacity),
+            capacities,
             np.tile(reserved, draws),
             caps.ravel(),
             np.tile(shares, draws),

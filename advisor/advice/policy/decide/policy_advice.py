@@ -24,6 +24,7 @@ from advisor.advice.policy.decide.candidate import (
     with_reservations,
 )
 from advisor.advice.policy.decide.demand import (
+    delivered_parts,
     demand_gap,
     latencies_under,
     most_wanted,
@@ -59,7 +60,7 @@ from advisor.core.forecast.counterfactual import counterfactual
 from advisor.core.quantity import format_rate
 from advisor.resource_kinds.registry import traits_of
 
-MODEL_VERSION = "policy-8"
+MODEL_VERSION = "policy-9"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -256,7 +257,11 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
     allocations = setting.inputs.allocations
     entitled = setting.rates(policy, demands=[None] * len(allocations))
     before = setting.rates(in_force(setting.inputs))
-    after = forecast(setting.wants, partial(setting.divide, policy))
+    after = forecast(
+        setting.wants,
+        partial(setting.divide_as_enforced, policy),
+        delivered=delivered_parts(setting.inputs),
+    )
     waits = latencies_under(setting.inputs, setting.wants, after, capacity=setting.capacity)
     seen = setting.inputs.latency
     return tuple(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement, in_force
+from advisor.advice.policy.decide.demand import delivered_parts
 from advisor.advice.policy.decide.policy_answer import RecommendationKind
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.allocation import ReservationMode
@@ -143,7 +144,7 @@ def formula(setting: Setting) -> str:
         case _:
             assert_never(setting.inputs.mode)
     whole = f"{capacity} ({setting.capacity_source}){_host(setting)}"
-    return f"{rule}; the rates add up to {whole}{_sizes(setting)}"
+    return f"{rule}; the rates add up to {whole}{_sizes(setting)}{_let_through(setting)}"
 
 
 def _host(setting: Setting) -> str:
@@ -167,7 +168,15 @@ def _sizes(setting: Setting) -> str:
         for allocation, cost in zip(setting.inputs.allocations, setting.io_costs, strict=True)
     )
     sizes = listed(f"{name} {-cost:.2f}" for cost, name in found)
-    return f", each I/O by its device time: {sizes}"
+    return f", each I/O by its device time: {sizes}; predictions count all I/Os alike, as hosts do"
+
+
+def _let_through(setting: Setting) -> str:
+    """How much of the capacity comes through a mechanism, where that is not all of it."""
+    least, most = delivered_parts(setting.inputs)
+    if least == most:
+        return ""
+    return f"; hosts let {100 * least:.0f} % to {100 * most:.0f} % of it through"
 
 
 def alternatives(

@@ -14,11 +14,11 @@ from advisor.core.waterfill import Floats, groups_of
 from tests.advisor.core.demand.test_kind import seen, workloads
 
 
-def equally(demands: Floats, *, capacity: float) -> Floats:
+def equally(demands: Floats, parts: Floats | float = 1.0, *, capacity: float) -> Floats:
     """A resource divided by equal shares."""
     draws, width = demands.shape
     found = solve(
-        np.full(draws, capacity),
+        np.full(draws, capacity) * parts,
         np.zeros(demands.size),
         demands.ravel(),
         np.ones(demands.size),
@@ -42,6 +42,37 @@ def test_rates_lie_between_their_bounds_and_add_up_to_no_more_than_the_capacity(
     assert (future.rate <= future.high).all()
     assert (future.low >= 0).all()
     assert future.rate.sum() <= capacity * (1 + 1e-9)
+
+
+@given(
+    st.lists(workloads, max_size=5),
+    st.floats(1, 1e9),
+    st.lists(st.floats(0.5, 1.0), min_size=2, max_size=2).map(sorted),
+)
+def test_what_a_mechanism_keeps_back_nobody_gets(
+    found: list[SeenRates], capacity: float, parts: list[float]
+) -> None:
+    divide = partial(equally, capacity=capacity)
+    least, most = parts
+
+    future = forecast(demands_of(found), divide, delivered=(least, most))
+
+    assert future.rate.sum() <= (least + most) / 2 * capacity * (1 + 1e-9)
+    assert (future.low <= future.rate).all()
+    assert (future.rate <= future.high).all()
+
+
+def test_unknown_part_that_is_let_through_widens_the_range_of_who_has_the_rest() -> None:
+    found = [seen([50.0] * 30, [450.0] * 30), seen([50.0] * 30, [450.0] * 30)]
+    divide = partial(equally, capacity=500.0)
+
+    whole = forecast(demands_of(found), divide)
+    between = forecast(demands_of(found), divide, delivered=(0.8, 1.0))
+
+    assert whole.rate == pytest.approx([250.0, 250.0])
+    assert between.rate == pytest.approx([225.0, 225.0])
+    assert (between.low < 210).all()
+    assert (between.high > 240).all()
 
 
 @given(st.lists(workloads, max_size=5), st.floats(1, 1e9))

@@ -79,6 +79,22 @@ def test_who_is_held_back_has_the_ios_in_flight_that_it_had() -> None:
     # 10 in flight at 200, 2 at 400: a round thinks for 40 ms, and 18 clients take 32 ms at 250.
     assert first is not None
     assert first.ms == pytest.approx(18000 / 250 - 40)
-    # 450 · 50 ms were in flight of the greedy one.
+    # 450 · 50 ms were in flight of the greedy one, of which iocost lets three quarters in.
     assert second is not None
-    assert second.ms == pytest.approx(450 * 50 / 250)
+    assert second.ms == pytest.approx(0.75 * 450 * 50 / 250)
+    assert second.interval.low <= 0.5 * 450 * 50 / 250
+    assert second.interval.high >= 2 * 450 * 50 / 250
+
+
+def test_wait_behind_a_busy_disk_comes_on_top_of_what_an_io_takes_that_hardly_waits() -> None:
+    calm_waits = SeenLatency(calm_ms=9.0, congested_ms=50.0, least_ms=5.0)
+    steady_load = seen([50.0] * 30, [50.0] * 30)
+
+    busy, _ = under([steady_load, GREEDY], calm_waits, 500.0)
+    (idle,) = under([steady_load], calm_waits, 500.0)
+
+    assert busy is not None
+    assert busy.ms == pytest.approx(5 + 12)
+    # Where nothing is congested all is as it was.
+    assert idle is not None
+    assert idle.ms == pytest.approx(9)
