@@ -20,7 +20,14 @@ from typing import Any
 from bench.fleet.kept_cluster import cache_dir
 from bench.fleet.rows import Row, as_json, as_table, not_measured
 from bench.lab.bundles import write_bundles
-from bench.lab.score import in_force, latency_predictions, latency_rows, predictions, rows
+from bench.lab.score import (
+    in_force,
+    latency_predictions,
+    latency_rows,
+    let_through_row,
+    predictions,
+    rows,
+)
 from bench.testbed.network.rows import missing_for_networks
 from tests.testbed.programs import missing_for_guests
 
@@ -101,6 +108,7 @@ def _table(kind: Kind, options: argparse.Namespace) -> list[Row]:
     found = [_met(kind, counted, scored, failed=failed), *rows(kind.name, predictions(scored))]
     if kind.has_latency:
         found += latency_rows(kind.name, latency_predictions(scored))
+        found.append(let_through_row(kind.name, scored))
     return found
 
 

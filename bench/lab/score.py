@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from advisor.advice.policy.decide.demand import DELIVERED_BY_IOCOST
 from bench.fleet.rows import Row, not_measured
 
 MOST_ERROR, MOST_P90 = 0.10, 0.25
@@ -121,6 +122,30 @@ def latency_rows(name: str, found: Sequence[Prediction]) -> list[Row]:
             "times the lower one",
         ),
     ]
+
+
+def let_through_row(name: str, runs: Sequence[dict[str, Any]]) -> Row:
+    """How much of what a disk gave while congested came through under the policy, at the least.
+
+    A policy of limits may leave some of it unused.
+    """
+    what = f"{name}: total under the policy beside that while congested, least"
+    least, most = DELIVERED_BY_IOCOST
+    parts = [
+        sum(one["measured"] for one in run["workloads"])
+        / float(np.mean([sum(window["rates"]) for window in run["crowded"]]))
+        for run in runs
+    ]
+    if not parts:
+        return not_measured(what, "ratio", f">= {least:g}", "no such run")
+    return Row(
+        what=what,
+        unit="ratio",
+        asked=f">= {least:g}",
+        measured=min(parts),
+        holds=min(parts) >= least,
+        note=f"{len(parts)} runs, up to {max(parts):.3f}; advice counts on {least:g} to {most:g}",
+    )
 
 
 def rows(name: str, found: Sequence[Prediction]) -> list[Row]:

@@ -27,8 +27,8 @@ LEVEL = 0.8
 """Part of the outcomes that should be within the bounds."""
 IN_FRONT = (3.0, 6.0, 18.0)
 """I/Os in front of one's own: few, as expected, many."""
-BUSY_RATIO = 0.95
-"""From this part of the capacity on the device is kept busy."""
+BUSY_RATIO = 0.9
+"""From this part of the capacity on the device is kept busy; a mechanism keeps a little back."""
 SERVED_RATIO = 0.98
 LEAST_PERCENTILE = 5.0
 """Of the latencies of calm windows; the very least may be that of a window with hardly an I/O."""

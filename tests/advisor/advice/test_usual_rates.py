@@ -153,9 +153,9 @@ def test_iops_are_of_each_workloads_own_size() -> None:
     assert rows["scan"]["entitlement"] == pytest.approx(439.8 / 1.949, rel=0.01)
     # db had 300 · 5 ms and 100 · 60 ms in flight: 8.25 clients that think for 22.5 ms. Behind 3 to
     # 18 of the disk's 500 I/Os a second they take 11 to 41 ms; and the scan takes the rest of the
-    # 480 that iocost lets through, to which all I/Os count alike.
+    # 477.5 that iocost lets through, to which all I/Os count alike.
     db = (8.25 / 33.5 + 8.25 / 63.5) / 2 * 1000
     assert rows["db"]["predicted_after"] == pytest.approx(db, rel=0.01)
-    assert rows["scan"]["predicted_after"] == pytest.approx(480 - db, rel=0.01)
+    assert rows["scan"]["predicted_after"] == pytest.approx(477.5 - db, rel=0.01)
     assert rows["db"]["latency_now_ms"] == pytest.approx(60, rel=0.02)
     assert rows["db"]["latency_ms"] == pytest.approx(5 + 6 * 1000 / 500, rel=0.02)

@@ -78,8 +78,13 @@ class Setting:
     ) -> list[float]:
         """What each one gets under the policy; `demands` None means those of the incident."""
         asked = self.demands if demands is None else demands
-        row = [inf if one is None else one for one in asked]
-        found: list[float] = self.divide(policy, np.array([row], dtype=np.float64))[0].tolist()
+        found: list[float] = self.divide(policy, _one_draw(asked))[0].tolist()
+        return found
+
+    def rates_enforced(self, policy: Policy, *, part: float) -> list[float]:
+        """What hosts would give each under the policy, with this part of the capacity."""
+        divided = self.divide_as_enforced(policy, _one_draw(self.demands), np.array([part]))
+        found: list[float] = divided[0].tolist()
         return found
 
     def divide(self, policy: Policy, demands: Floats) -> Floats:
@@ -122,6 +127,10 @@ class Setting:
         )
         rates: Floats = found.reshape(draws, width)[:, : len(policy)] / costs
         return rates
+
+
+def _one_draw(demands: Sequence[float | None]) -> Floats:
+    return np.array([[inf if one is None else one for one in demands]], dtype=np.float64)
 
 
 def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:

@@ -1,6 +1,7 @@
 """The words and numbers that explain a recommendation."""
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import assert_never
 
 from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement, in_force
@@ -176,7 +177,7 @@ def _let_through(setting: Setting) -> str:
     least, most = delivered_parts(setting.inputs)
     if least == most:
         return ""
-    return f"; hosts let {100 * least:.0f} % to {100 * most:.0f} % of it through"
+    return f"; of the capacity hosts let {100 * least:.0f} % to {100 * most:.0f} % through"
 
 
 def alternatives(
@@ -219,11 +220,12 @@ def _unchanged(setting: Setting) -> str:
 
 
 def _effect(setting: Setting, policy: Policy, verb: str) -> str:
-    """What the victims would get under another policy."""
+    """What the victims would get under another policy, counted as predictions are."""
     unit = setting.inputs.unit
+    rates = setting.rates_enforced(policy, part=fmean(delivered_parts(setting.inputs)))
     return clauses(
         f"{allocation.workload} {verb} {format_rate(rate, unit)}"
-        for allocation, rate in zip(setting.inputs.allocations, setting.rates(policy), strict=True)
+        for allocation, rate in zip(setting.inputs.allocations, rates, strict=True)
         if allocation.workload in setting.victims
     )
 

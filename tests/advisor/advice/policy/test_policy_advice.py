@@ -30,13 +30,13 @@ def test_shares_are_recommended_where_nothing_was_promised():
     advice = advise(datastore())
 
     assert advice.kind is RecommendationKind.SHARES
-    # 2000:1000:500 of the 1,000 IOPS that it delivered, of which iocost lets 960 through.
+    # 2000:1000:500 of the 1,000 IOPS that it delivered, of which iocost lets 955 through.
     assert [row.shares for row in advice.allocations] == [2000, 1000, 500]
     assert [row.entitlement for row in advice.allocations] == pytest.approx(
         [4000 / 7, 2000 / 7, 1000 / 7]
     )
     assert [row.predicted_after for row in advice.allocations] == pytest.approx(
-        [4 * 960 / 7, 2 * 960 / 7, 960 / 7]
+        [4 * 955 / 7, 2 * 955 / 7, 955 / 7]
     )
     # Nobody saw it in a calm hour, so what it wants is not known.
     assert advice.summary == (
@@ -67,10 +67,13 @@ def test_a_high_tier_victim_that_shares_leave_short_gets_its_usual_rate_reserved
 
     assert advice.kind is RecommendationKind.RESERVATION
     assert [row.reservation for row in advice.allocations] == [700.0, 0.0, 0.0]
-    # Floor mode: of the 960 that iocost lets through the other 260 by 1000:500.
+    # Floor mode: of the 955 that iocost lets through the other 255 by 1000:500.
     assert [row.predicted_after for row in advice.allocations] == pytest.approx(
-        [700, 260 * 2 / 3, 260 / 3]
+        [700, 255 * 2 / 3, 255 / 3]
     )
+    # By the same measure as the predictions.
+    (shares_only,) = [one for one in advice.alternatives if one.name == "shares only"]
+    assert shares_only.reason == f"db would get {955 * 4 / 7:.0f} IOPS"
 
 
 @pytest.mark.parametrize(
