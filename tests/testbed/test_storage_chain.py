@@ -289,10 +289,12 @@ def test_kernel_has_the_limit_and_the_capacity_as_its_model(chain: Chain) -> Non
         assert int(figures[name]) == pytest.approx(chain.told.policy["capacity"], abs=1)
 
 
-def test_each_got_the_same_before_there_was_a_policy(chain: Chain) -> None:
+def test_each_got_about_the_same_before_there_was_a_policy(chain: Chain) -> None:
+    """Nothing divides the disk then but who comes first, so seconds differ."""
     before = by_name(chain.kernel["before"])
 
-    assert before == pytest.approx(dict.fromkeys(GROUPS, DELIVERED_IOPS / 4), rel=0.05)
+    assert before == pytest.approx(dict.fromkeys(GROUPS, DELIVERED_IOPS / 4), rel=0.2)
+    assert sum(before.values()) == pytest.approx(DELIVERED_IOPS, rel=0.05)
 
 
 @pytest.mark.parametrize("when", ["counted", "mended"])
