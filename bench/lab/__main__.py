@@ -43,6 +43,7 @@ class Kind:
     """A kind of resource, the module of one run, and what keeps it from this machine.
 
     `at_once` runs go side by side: those on uplinks mostly wait, those on disks compute.
+    Without predictions nothing is scored here, but by `sluice trust`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Kind:
     missing: Callable[[], str | None]
     at_once: int
     has_latency: bool = False
+    has_predictions: bool = True
 
 
 KINDS = (
@@ -60,6 +62,13 @@ KINDS = (
         missing=missing_for_guests,
         at_once=2,
         has_latency=True,
+    ),
+    Kind(
+        name="rare",
+        module="bench.lab.rare_run",
+        missing=missing_for_guests,
+        at_once=2,
+        has_predictions=False,
     ),
 )
 
@@ -102,6 +111,8 @@ def _table(kind: Kind, options: argparse.Namespace) -> list[Row]:
         write_bundles(runs, options.bundles)
     if not options.seeds:
         _keep(kind, runs)
+    if not kind.has_predictions:
+        return [_played(kind, runs, of=len(seeds))]
     counted = _kept(kind) if options.all else runs
     scored = in_force(counted)
     failed = len(seeds) - len(runs)
@@ -157,6 +168,18 @@ def _met(
         holds=len(scored) >= FEWEST_RUNS,
         note=f"of {len(runs) + failed}, {advised} with advice, {failed} failed; "
         f"seeds {' '.join(str(run['seed']) for run in runs)}",
+    )
+
+
+def _played(kind: Kind, runs: Sequence[dict[str, Any]], *, of: int) -> Row:
+    """How many runs came to their end; what is found in them is told by their bundles."""
+    return Row(
+        what=f"{kind.name}: runs for sluice trust",
+        unit="runs",
+        asked=f">= {of}",
+        measured=float(len(runs)),
+        holds=len(runs) == of,
+        note=", ".join(f"{run['seed']} {run['plight']}" for run in runs),
     )
 
 

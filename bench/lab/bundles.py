@@ -3,8 +3,9 @@
     python -m bench.lab.bundles CALL.json... --out FOLDER
 
 A call of the laboratory leaves its runs in `lab/` of the cache. Of each run there are two: all of
-it, and its calm phase alone, in which nothing is to be found. A window of 2 s of a run is told as
-one of 10 s, at the same rates; all I/Os of a disk as reads; and packets of an uplink as full ones.
+it, and its calm phase alone, in which nothing is to be found; of what is rare there is one. A
+window of 2 s of a run is told as one of 10 s, at the same rates; all I/Os of a disk as reads; and
+packets of an uplink as full ones.
 Who lost more than a sixth of their calm rate without a change of their own is a victim.
 """
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from advisor.core.casebook.bundle import (
     KNOWN_MS,
+    LAST_GAUGE,
     Bundle,
     CapturedAllocation,
     CapturedResource,
@@ -38,9 +40,10 @@ from advisor.core.chunk import Integers
 from advisor.core.resource import ResourceKind, Unit
 from advisor.core.stored_hour import WINDOW_S
 from advisor.resource_kinds.registry import traits_of
-from bench.lab.disk_case import disk_case
+from bench.lab.disk_case import DiskCase, disk_case
+from bench.lab.rare_case import rare_case
 from bench.lab.uplink_case import uplink_case
-from ingest.core.figures import CGROUP_IO, DISK, INTERFACE
+from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
 
 HOST, DISK_NAME, DISK_NUMBER, UPLINK_NAME = "h1", "sda", "8:0", "up0"
 FULL_RATIO = 0.9
@@ -72,8 +75,10 @@ def write_bundles(runs: Sequence[Run], folder: Path) -> None:
 
 def bundles_of(run: Run) -> list[tuple[str, Bundle]]:
     """The bundle of a run and that of its calm phase, each with what it is of."""
+    if "plight" in run:
+        return [(f"{run['plight']}-disk", _disk_bundle(run, rare_case(run["seed"]).disk))]
     is_disk = isinstance(run["calm"], list)
-    kind, make = ("disk", _disk_bundle) if is_disk else ("uplink", _uplink_bundle)
+    kind, make = ("disk", _planted_disk) if is_disk else ("uplink", _uplink_bundle)
     none: Any = [] if is_disk else {"rates": [], "sent": []}
     return [(kind, make(run)), (f"calm-{kind}", make({**run, "crowded": none}))]
 
@@ -104,8 +109,11 @@ def _uplink_bundle(run: Run) -> Bundle:
     return _bundle(run, resource, tracks, windows=len(rates), calm=calm, lost=lost)
 
 
-def _disk_bundle(run: Run) -> Bundle:
-    case = disk_case(run["seed"])
+def _planted_disk(run: Run) -> Bundle:
+    return _disk_bundle(run, disk_case(run["seed"]))
+
+
+def _disk_bundle(run: Run, case: DiskCase) -> Bundle:
     windows = [*run["calm"], *run["crowded"]]
     rates = np.array([one["rates"] for one in windows], dtype=np.float64)
     sizes = np.array([one["io_bytes"] for one in windows], dtype=np.float64)
@@ -121,17 +129,32 @@ def _disk_bundle(run: Run) -> Bundle:
         allocations=[_allocation(case, place, "cgroup", name) for place, name in enumerate(names)],
     )
     tracks = [
-        _track(DISK.name, DISK.counters, [DISK_NAME], _disk_counters(windows, done.sum(axis=1))),
+        _track(
+            DISK.name,
+            DISK.counters,
+            [DISK_NAME],
+            _disk_counters(windows, done.sum(axis=1)),
+            gauges=[np.array([[one.get("in_flight", 0)] for one in windows])],
+        ),
         _track(CGROUP_IO.name, CGROUP_IO.counters, names, groups, device=DISK_NUMBER),
     ]
+    if all(one.get("some_ratio") for one in windows):
+        told_us = np.array([one["some_ratio"] for one in windows]) * WINDOW_S * 1e6
+        tracks.append(_track(PRESSURE.name, PRESSURE.counters, names, {"some_total": told_us}))
     calm = len(run["calm"])
-    lost = _lost(rates[:calm], rates[calm:], [at for at, _ in case.extra])
+    # Whom a disk keeps waiting that completes nothing, nobody has slowed.
+    crowded = rates[calm:] if run["culprit"] is not None else rates[:0]
+    lost = _lost(rates[:calm], crowded, [at for at, _ in case.extra])
     return _bundle(run, resource, tracks, windows=len(rates), calm=calm, lost=lost)
 
 
 def _disk_counters(windows: Sequence[Run], done: Any) -> dict[str, Any]:
-    """What /proc/diskstats counts in each window, as if all were reads; (windows, 1)."""
+    """What /proc/diskstats counts in each window, as if all were reads; (windows, 1).
+
+    Control groups count an I/O when it begins, a disk when it ends.
+    """
     devices = [one["device"] for one in windows]
+    done = np.where([one["io_count"] > 0 for one in devices], done, 0.0)
     latency_ms = np.array([one["latency_ms"] or 0.0 for one in devices])
     io_bytes = np.array([one["mean_io_bytes"] or 0.0 for one in devices])
     counted = {
@@ -187,6 +210,7 @@ def _track(
     grown: Mapping[str, Any],
     *,
     device: str = "",
+    gauges: Sequence[Any] = (),
 ) -> Track:
     """All windows of these subjects; a counter that is not among them stood still."""
     shape = next(iter(grown.values())).shape
@@ -194,6 +218,8 @@ def _track(
     for place, counter in enumerate(counters):
         values: Integers = np.rint(grown.get(counter, np.zeros(shape))).astype(np.int64)
         parts += parts_of(values, place)
+    for number, gauge in enumerate(gauges):
+        parts += parts_of(np.asarray(gauge, dtype=np.int64), LAST_GAUGE - number)
     subjects = tuple(CapturedSubject(host=HOST, name=name, device=device) for name in names)
     return Track(kind=kind, subjects=subjects, parts=tuple(parts))
 
@@ -219,7 +245,8 @@ def _bundle(
     lost: Sequence[int],
 ) -> Bundle:
     names = [one.workload for one in resource.allocations]
-    is_crowded = windows > calm
+    is_crowded = windows > calm and run.get("plight") != "hog"
+    culprit = run["culprit"] if is_crowded else None
     measured = run.get("workloads", ()) if is_crowded and run.get("in_force") else ()
     return Bundle(
         resource=resource,
@@ -228,7 +255,7 @@ def _bundle(
         tracks=tuple(tracks),
         truth=Truth(
             is_congested=is_crowded,
-            culprit=names[run["culprit"]] if is_crowded else None,
+            culprit=None if culprit is None else names[culprit],
             victims=tuple(names[place] for place in lost),
             measured=tuple(
                 MeasuredRate(
@@ -241,6 +268,7 @@ def _bundle(
                 for one in measured
             ),
             began_at=EPOCH_WEEK + calm * timedelta(seconds=WINDOW_S) if is_crowded else None,
+            is_stalled=run.get("plight") == "hang",
         ),
         note=f"laboratory, seed {run['seed']}; windows of 2 s told as windows of 10 s",
     )

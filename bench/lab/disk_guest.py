@@ -15,8 +15,9 @@ from typing import Any
 from bench.lab.disk_case import PIECE_BYTES
 from bench.lab.disk_load import Book, start
 from tests.testbed.storage.agent import Wish, agent
-from tests.testbed.storage.groups import ROOT, make_groups, stat
-from tests.testbed.storage.null_disk import PLACE, QUEUE, make_disk
+from tests.testbed.storage.disk_kinds import hang, scsi_disk
+from tests.testbed.storage.groups import ROOT, folder, make_groups, stat
+from tests.testbed.storage.null_disk import NAME, make_disk
 
 REPORT_S = 5.0
 KEYS = ("rios", "wios", "rbytes", "wbytes")
@@ -26,6 +27,7 @@ KEYS = ("rios", "wios", "rbytes", "wbytes")
 class _Run:
     """What is there from the first step to the last."""
 
+    disk: str
     number: str
     groups: list[str]
     books: list[list[Book]]
@@ -33,7 +35,7 @@ class _Run:
     def begin(self, place: int, load: Mapping[str, Any]) -> None:
         book = Book()
         self.books[place].append(book)
-        start(load, group=self.groups[place], disk=PLACE, book=book)
+        start(load, group=self.groups[place], disk=Path("/dev", self.disk), book=book)
 
 
 _runs: list[_Run] = []
@@ -44,18 +46,29 @@ def run(*, step: str, **asked: Any) -> Any:
     steps: Mapping[str, Callable[..., Any]] = {
         "build": _build,
         "watch": _watch,
+        "hang": _hang,
         "enforce": _enforce,
     }
     return steps[step](**asked)
 
 
-def _build(*, iops: float, queue_depth: int, count: int) -> None:
-    number = make_disk(iops=iops, queue_depth=queue_depth)
-    (QUEUE / "max_sectors_kb").write_text(str(PIECE_BYTES // 1024))
+def _build(*, iops: float, queue_depth: int, count: int, modules: str | None = None) -> None:
+    """With the folder of `modules` of the kernel the disk is one that can hang."""
+    if modules is None:
+        disk, number = NAME, make_disk(iops=iops, queue_depth=queue_depth)
+    else:
+        disk, number = scsi_disk(Path(modules), iops=iops, queue_depth=queue_depth)
+    queue = Path("/sys/block", disk, "queue")
+    (queue / "max_sectors_kb").write_text(str(PIECE_BYTES // 1024))
     # By default mq-deadline lets two writes at once into the queue of a disk that has one place.
-    (QUEUE / "iosched" / "async_depth").write_text((QUEUE / "nr_requests").read_text())
+    (queue / "iosched" / "async_depth").write_text((queue / "nr_requests").read_text())
     groups = make_groups(count)
-    _runs.append(_Run(number=number, groups=groups, books=[[] for _ in groups]))
+    _runs.append(_Run(disk=disk, number=number, groups=groups, books=[[] for _ in groups]))
+
+
+def _hang() -> None:
+    (one,) = _runs
+    hang(one.disk)
 
 
 def _watch(
@@ -81,13 +94,20 @@ def _watch(
 def _counters(one: _Run) -> dict[str, Any]:
     groups = [stat(group, one.number) for group in one.groups]
     books = [[book.read() for book in own] for own in one.books]
-    device = Path("/sys/block", PLACE.name, "stat").read_text().split()
+    device = Path("/sys/block", one.disk, "stat").read_text().split()
     return {
         "at_s": time.monotonic(),
         "groups": [[group.get(key, 0) for key in KEYS] for group in groups],
         "done": [[sum(read[part] for read in own) for part in (0, 1)] for own in books],
         "device": [int(word) for word in device],
+        "waited_us": [_waited_us(group) for group in one.groups],
     }
+
+
+def _waited_us(group: str) -> int:
+    """How long some task of the group has waited for I/O: `total` of the line `some`."""
+    line = (folder(group) / "io.pressure").read_text().splitlines()[0]
+    return int(line.rpartition("total=")[2])
 
 
 def _enforce(

@@ -7,6 +7,9 @@
 | bursts | asynchronous | as steady while on, and nothing while off |
 | greedy | asynchronous | always has its queue full |
 | clients | blocking | so many threads wait for an I/O each, and think |
+| idle | io_uring | none: it waits for a timer of its ring |
+
+Asynchronous I/O is by io_submit, or by io_uring where the load `is_by_ring`.
 
 Nobody but the laboratory knows which load a workload has: what is scored is told from its rates.
 A guest has no more than Python's own library.
@@ -27,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.lab.disk_case import PIECE_BYTES
-from tests.testbed.storage.aio import Queue
+from tests.testbed.storage import aio, ring
 from tests.testbed.storage.groups import folder
 
 DROPPING = frozenset({"steady", "bursts"})
@@ -73,6 +76,8 @@ def start(load: Mapping[str, Any], *, group: str, disk: Path, book: Book) -> Non
 
 
 def _work(load: Mapping[str, Any], disk: Path, book: Book) -> None:
+    while load["kind"] == "idle":
+        ring.idle(1000)
     opened = os.open(disk, os.O_RDWR | os.O_DIRECT)
     pieces = max(1, load["block_bytes"] // PIECE_BYTES)
     if load["kind"] != "clients":
@@ -113,7 +118,8 @@ class _Asynchronous:
         self._load, self._book, self._pieces = load, book, pieces
         self._chance = random.Random(load["seed"])
         size = load["block_bytes"]
-        self._queue = Queue(disk, depth=load["depth"], block_bytes=size)
+        way = ring if load.get("is_by_ring") else aio
+        self._queue = way.Queue(disk, depth=load["depth"], block_bytes=size)
         self._blocks = os.lseek(disk, 0, os.SEEK_END) // size
         self._free = list(range(load["depth"]))
         self._began_s = [0.0] * load["depth"]

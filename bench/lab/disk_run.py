@@ -61,6 +61,10 @@ class Window:
     io_bytes: tuple[float | None, ...]
     latency_s: tuple[float | None, ...]
     device: HostLatency
+    some_ratio: tuple[float, ...] = ()
+    """The part of the time in which some task of a workload waited for I/O (io.pressure)."""
+    in_flight: int = 0
+    """I/Os that the disk has not completed at the end."""
 
 
 def main() -> None:
@@ -76,8 +80,8 @@ def run(case: DiskCase, *, phase_s: float) -> dict[str, Any]:
     ):
         count = len(case.loads)
         guest.run(GUEST, step="build", iops=case.iops, queue_depth=case.queue_depth, count=count)
-        calm = _watched(guest, list(enumerate(case.loads)), phase_s)
-        crowded = _watched(guest, case.extra, phase_s)
+        calm = watched(guest, list(enumerate(case.loads)), phase_s)
+        crowded = watched(guest, case.extra, phase_s)
         advice = advice_of(case, calm, crowded)
         found: dict[str, Any] = {
             "seed": case.seed,
@@ -108,16 +112,21 @@ def _acts(advice: Recommendation, said: Mapping[str, Any]) -> bool:
     return bool(said["iocost"]) or any(row.limit is not None for row in advice.allocations)
 
 
-def _watched(
-    guest: StorageGuest, loads: Sequence[tuple[int, Mapping[str, Any]]], phase_s: float
+def watched(
+    guest: StorageGuest,
+    loads: Sequence[tuple[int, Mapping[str, Any]]],
+    phase_s: float,
+    *,
+    settle_s: float = SETTLE_S,
 ) -> list[Window]:
+    """The windows of a phase that begins with these loads; the first seconds are left out."""
     counters = guest.run(
         GUEST,
         step="watch",
         loads=loads,
-        settle_s=SETTLE_S,
+        settle_s=settle_s,
         window_s=WINDOW_S,
-        windows=int((phase_s - SETTLE_S) / WINDOW_S),
+        windows=int((phase_s - settle_s) / WINDOW_S),
     )
     return [_window(before, after) for before, after in pairwise(counters)]
 
@@ -134,8 +143,8 @@ def _window(before: Mapping[str, Any], after: Mapping[str, Any]) -> Window:
         for old, new in zip(before["done"], after["done"], strict=True)
     ]
     disk = [new - old for old, new in zip(before["device"], after["device"], strict=True)]
-    # Documentation/block/stat.rst: reads, their sectors and ms; writes the same; ms at work, and
-    # ms at work times those in flight.
+    # Documentation/block/stat.rst: reads, merged, their sectors and ms; writes the same; those in
+    # flight, ms at work, and ms at work times those in flight.
     ios, sectors, waited_ms = disk[0] + disk[4], disk[2] + disk[6], disk[3] + disk[7]
     return Window(
         rates=tuple((reads + writes) / took_s for reads, writes, *_ in groups),
@@ -152,6 +161,11 @@ def _window(before: Mapping[str, Any], after: Mapping[str, Any]) -> Window:
             outstanding_io=disk[10] / took_s / 1000,
             busy_ratio=min(disk[9] / took_s / 1000, 1.0),
         ),
+        some_ratio=tuple(
+            (late - early) / 1e6 / took_s
+            for early, late in zip(before["waited_us"], after["waited_us"], strict=True)
+        ),
+        in_flight=after["device"][8],
     )
 
 

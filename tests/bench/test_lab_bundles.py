@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor.core.casebook.bundle import Bundle, Truth, matrix_of, read_bundle
+from advisor.core.casebook.bundle import LAST_GAUGE, Bundle, Truth, matrix_of, read_bundle
 from bench.lab.bundles import write_bundles
 from bench.lab.disk_case import disk_case
+from bench.lab.rare_case import PLIGHTS, rare_case
 from bench.lab.uplink_case import uplink_case
 
 SEED = 2
@@ -100,3 +101,56 @@ def test_disk_has_its_latency_and_measures_nothing_that_was_not_in_force(tmp_pat
     assert bundle.resource.threshold == 10.0
     assert bundle.truth is not None
     assert bundle.truth.measured == ()
+
+
+def rare_run(plight: str) -> dict[str, Any]:
+    """A disk that is calm, and then completes nothing, goes on, or is crowded."""
+    seed = PLIGHTS.index(plight)
+    case = rare_case(seed)
+    after = {"hang": 0.0, "hog": 50.0, "ring": 20.0}[plight]
+    device = {
+        "latency_ms": 5.0, "io_count": 100, "mean_io_bytes": 4096.0,
+        "outstanding_io": 2.0, "busy_ratio": 0.5,
+    }  # fmt: skip
+    count = len(case.disk.loads)
+    calm = {
+        "rates": [50.0] * count, "io_bytes": [4096.0] * count, "device": device,
+        "some_ratio": [0.25] * count, "in_flight": 1,
+    }  # fmt: skip
+    hung = {**device, "latency_ms": None, "io_count": 0, "mean_io_bytes": None, "busy_ratio": 1.0}
+    planted = {**calm, "rates": [after] * count}
+    if plight == "hang":
+        # Control groups count what begins.
+        planted |= {"rates": [0.5] * count, "device": hung, "in_flight": 7}
+    return {
+        "seed": seed, "plight": plight, "culprit": case.culprit,
+        "calm": [calm] * WINDOWS, "crowded": [planted] * WINDOWS,
+    }  # fmt: skip
+
+
+def test_a_disk_that_hangs_completes_nothing_and_has_no_culprit(tmp_path: Path) -> None:
+    (bundle,) = written(rare_run("hang"), tmp_path).values()
+
+    completed = grown(bundle, "disk", 0)
+    assert (completed[:WINDOWS] > 0).all()
+    assert (completed[WINDOWS:] == 0).all()
+    assert (grown(bundle, "disk", 6)[WINDOWS:] == 10_000).all()
+    assert (grown(bundle, "disk", LAST_GAUGE)[WINDOWS:] == 7).all()
+    assert bundle.truth is not None
+    assert bundle.truth.is_stalled
+    assert bundle.truth.is_congested
+    assert (bundle.truth.culprit, bundle.truth.victims) == (None, ())
+
+
+def test_a_steady_hog_is_no_congestion(tmp_path: Path) -> None:
+    (bundle,) = written(rare_run("hog"), tmp_path).values()
+
+    assert bundle.truth == Truth(is_congested=False, culprit=None, victims=())
+
+
+def test_pressure_of_a_window_is_told_as_of_a_longer_one(tmp_path: Path) -> None:
+    (bundle,) = written(rare_run("ring"), tmp_path).values()
+
+    assert (grown(bundle, "pressure", 0) == 2_500_000).all()
+    assert bundle.truth is not None
+    assert bundle.truth.culprit == f"vm{(rare_case(2).culprit or 0) + 1}"

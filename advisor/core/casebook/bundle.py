@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import numpy as np
 import zstandard
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import CanonicalError, dumps, loads
+from advisor.core.canonical import ADDED, CanonicalError, dumps, loads
 from advisor.core.chunk import (
     MOST_COLUMNS,
     MOST_WINDOWS,
@@ -141,6 +141,7 @@ class Truth:
 
     `culprit` None says that nobody did. `measured` has each workload under one policy.
     Congestion began at `began_at` and ended with the bundle; None means at its beginning.
+    `is_stalled`: the device took I/Os and completed none.
     """
 
     is_congested: bool
@@ -148,6 +149,7 @@ class Truth:
     victims: tuple[str, ...]
     measured: tuple[MeasuredRate, ...] = ()
     began_at: datetime | None = None
+    is_stalled: bool = field(default=False, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

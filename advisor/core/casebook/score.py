@@ -20,10 +20,14 @@ FEWEST_RATES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundIncident:
-    """When it was; `ended_at` None where it still goes on."""
+    """When it was; `ended_at` None where it still goes on.
+
+    `is_stalled`: in some window of it no I/O completed.
+    """
 
     began_at: datetime
     ended_at: datetime | None
+    is_stalled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,13 @@ class Case:
         if self.congested is None:
             return None
         return len(self.false_alarms) < len(self.found.incidents)
+
+    @property
+    def is_stall_found(self) -> bool | None:
+        """Whether a stall was found as one while it was; None where there was none."""
+        if self.congested is None or not self.congested.is_stalled:
+            return None
+        return any(one.is_stalled for one in self.found.incidents)
 
     @property
     def false_alarms(self) -> list[FoundIncident]:
@@ -161,6 +172,7 @@ def score(cases: Sequence[Case]) -> list[ScoreRow]:
         _part("culprit named first", 1.0, [case.is_culprit_named for case in known], "incidents"),
         _ratio("victims named, of those who lost", 1.0, both, [lost for _, lost in named]),
         _ratio("victims who lost, of those named", 1.0, both, [ours for ours, _ in named]),
+        _part("stalls found as such", 1.0, [case.is_stall_found for case in known], "stalls"),
         *_rates(known),
     ]
 

@@ -71,7 +71,12 @@ def _replay(bundle: Bundle) -> Found:
     longest = max(incidents, key=lambda one: (one.ended_at or bundle.until) - one.started_at)
     return Found(
         incidents=tuple(
-            FoundIncident(began_at=one.started_at, ended_at=one.ended_at) for one in incidents
+            FoundIncident(
+                began_at=one.started_at,
+                ended_at=one.ended_at,
+                is_stalled=one.stalled_windows > 0,
+            )
+            for one in incidents
         ),
         aggressors=tuple(one["workload"] for one in longest.aggressors),
         victims=tuple(one["workload"] for one in longest.victims),

@@ -24,15 +24,35 @@ def _slow() -> str:
 
 def _scsi(modules: Path) -> str:
     """Eight requests at once, each of which takes 4 ms."""
+    name, _ = scsi_disk(modules, iops=_TOO_MANY / _SERVED_S, queue_depth=_TOO_MANY)
+    return name
+
+
+def scsi_disk(modules: Path, *, iops: float, queue_depth: int) -> tuple[str, str]:
+    """The name and MAJ:MIN of a disk of scsi_debug, which does so much, so many at once."""
     known = set(Path("/sys/block").iterdir())
-    delay_ns = round(_SERVED_S * 1e9)
+    delay_ns = round(queue_depth / iops * 1e9)
     for name in ("scsi_common", "scsi_mod", "sd_mod"):
         _insert(modules, name)
     _insert(
-        modules, "scsi_debug", f"ndelay={delay_ns}", f"max_queue={_TOO_MANY}", "dev_size_mb=64"
+        modules,
+        "scsi_debug",
+        f"ndelay={delay_ns}",
+        f"max_queue={queue_depth}",
+        "dev_size_mb=64",
+        "statistics=1",
     )
     (found,) = set(Path("/sys/block").iterdir()) - known
-    return found.name
+    (found / "queue" / "scheduler").write_text("mq-deadline")
+    return found.name, (found / "dev").read_text().strip()
+
+
+def hang(disk: str) -> None:
+    """From now on the disk of scsi_debug takes I/Os and completes none, and nobody gives up."""
+    Path("/sys/block", disk, "device", "timeout").write_text("100000")
+    driver = Path("/sys/bus/pseudo/drivers/scsi_debug")
+    (driver / "every_nth").write_text("1")
+    (driver / "opts").write_text("4")  # SDEBUG_OPT_TIMEOUT: such a command is ignored
 
 
 def _delayed(modules: Path) -> str:

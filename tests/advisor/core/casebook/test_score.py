@@ -12,6 +12,7 @@ from advisor.core.casebook.bundle import MeasuredRate, Truth
 from advisor.core.casebook.score import FEWEST_RATES, Case, Found, FoundIncident, ScoreRow, score
 
 BEGAN = datetime(2001, 1, 1, 1, tzinfo=UTC)
+STALLS = "stalls found as such"
 CALM = Truth(is_congested=False, culprit=None, victims=())
 
 
@@ -65,8 +66,25 @@ def test_all_that_is_right_holds() -> None:
     rows = measured(*[right] * FEWEST_RATES, (CALM, found()))
 
     # What was not sure was not told.
-    assert [one.measured for one in rows] == pytest.approx([1, 0, 1, 1, 1, 0.5, 0.05, 0.05, 1])
-    assert [one.holds for one in rows] == [True] * 5 + [False, True, True, False]
+    stalls, *others = sorted(rows, key=lambda one: one.what != STALLS)
+    assert (stalls.measured, stalls.holds) == (None, False)
+    assert [one.measured for one in others] == pytest.approx([1, 0, 1, 1, 1, 0.5, 0.05, 0.05, 1])
+    assert [one.holds for one in others] == [True] * 5 + [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("incidents", "measured_part"),
+    [((replace(INCIDENT, is_stalled=True),), 1.0), ((INCIDENT,), 0.0), ((), 0.0)],
+)
+def test_a_stall_counts_as_found_only_as_one(
+    incidents: tuple[FoundIncident, ...], measured_part: float
+) -> None:
+    hung = Truth(is_congested=True, culprit=None, victims=(), began_at=BEGAN, is_stalled=True)
+
+    rows = measured((hung, Found(incidents=incidents)), (FULL, found("etl")))
+
+    (stalls,) = (one for one in rows if one.what == STALLS)
+    assert (stalls.measured, stalls.note) == (measured_part, "of 1 stalls")
 
 
 def test_what_is_wrong_does_not_hold() -> None:
@@ -74,7 +92,9 @@ def test_what_is_wrong_does_not_hold() -> None:
 
     rows = measured(*[(FULL, wrong)] * FEWEST_RATES, (CALM, found("etl")))
 
-    assert [one.measured for one in rows] == pytest.approx([1, 1, 0, 0.5, 0.5, 1, 1.5, 2, 0])
+    assert [one.measured for one in rows if one.what != STALLS] == pytest.approx(
+        [1, 1, 0, 0.5, 0.5, 1, 1.5, 2, 0]
+    )
     assert [one.what for one in rows if one.holds] == [
         "congestion found",
         "rates told as sure, of those measured under a policy",
@@ -116,4 +136,4 @@ def test_incident_before_anything_was_planted_is_a_false_alarm() -> None:
 def test_nothing_is_said_where_nothing_is_known() -> None:
     rows = measured((None, found("etl")))
 
-    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 9
+    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 10
