@@ -36,13 +36,15 @@ def test_who_let_loose_is_named_with_nearly_all_who_lost() -> None:
     assert rows["congestion found"] == 1.0
     assert rows["incidents where there was no congestion"] == 0
     assert rows["culprit named first"] == 1.0
+    assert rows["stalls found as such"] == 1.0
     lost, named = (
         rows[what]
         for what in ("victims named, of those who lost", "victims who lost, of those named")
     )
     assert lost is not None
     assert named is not None
-    assert lost >= 0.9
+    # Who loses and still gets what is due is no victim of anybody.
+    assert lost >= 0.85
     assert named >= 0.6
 
 
@@ -50,6 +52,7 @@ def test_casebook_has_cases_of_disks_and_uplinks_and_calm_ones() -> None:
     kinds = {file.stem.rpartition("-")[0] for file in CASEBOOK.glob("*.bundle")}
 
     assert kinds >= {"disk", "uplink", "calm-disk", "calm-uplink"}
+    assert kinds >= {"hang-disk", "hog-disk", "ring-disk"}
     assert len(list(CASEBOOK.glob("*.bundle"))) >= FEWEST
 
 
