@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from accounts.models import Scope, Token
+from accounts.models.token import token_digest
+from accounts.row_wall import show_secret
 
 _SCHEMES = frozenset({"token", "bearer"})
 _BASIC = "basic"
@@ -30,6 +32,7 @@ def authenticate(authorization: str, *, scope: Scope, now: datetime) -> Token:
     secret = secret_of(authorization)
     if not secret:
         raise AuthenticationError('send "Authorization: Token <token>" with a token of Sluice')
+    show_secret(token_digest(secret))
     token = Token.objects.valid(secret, now=now)
     if token is None:
         raise AuthenticationError("the token is unknown, revoked or expired")

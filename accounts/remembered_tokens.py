@@ -11,6 +11,7 @@ from threading import Lock
 
 from accounts.authentication import authenticate
 from accounts.models import Scope, Token
+from accounts.row_wall import look_at
 
 REMEMBERED_S = 2.0
 _MOST = 10_000
@@ -36,6 +37,7 @@ class RememberedTokens:
         """The token of an Authorization header; raises what says that there is none."""
         known = self.remembered(authorization, now=now)
         if known is not None:
+            look_at(known.organisation_id)
             return known
         token = authenticate(authorization, scope=self._scope, now=now)
         with self._lock:

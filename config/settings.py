@@ -7,6 +7,7 @@ from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
 from config.paths import data_dir
 from config.queues import QUEUES
+from config.row_walls import seeing_all
 from config.secret_key import secret_key
 
 DATA_DIR = data_dir()
@@ -38,6 +39,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "web.middleware.RowWallMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "web.middleware.ContentSecurityPolicyMiddleware",
@@ -74,17 +76,21 @@ DATABASE_URLS = database_urls(
 STATEMENT_TIMEOUT_S = env.integer("SLUICE_STATEMENT_TIMEOUT_S", 30)
 LOCK_TIMEOUT_S = env.integer("SLUICE_LOCK_TIMEOUT_S", 10)
 DATABASES = {
-    "default": with_timeouts(
-        dj_database_url.parse(
-            DATABASE_URLS[DATABASE_ROLE],
-            engine="django.db.backends.postgresql",
-            conn_max_age=60,
-            conn_health_checks=True,
-        ),
-        statement_s=STATEMENT_TIMEOUT_S,
-        lock_s=LOCK_TIMEOUT_S,
+    "default": seeing_all(
+        with_timeouts(
+            dj_database_url.parse(
+                DATABASE_URLS[DATABASE_ROLE],
+                engine="django.db.backends.postgresql",
+                conn_max_age=60,
+                conn_health_checks=True,
+            ),
+            statement_s=STATEMENT_TIMEOUT_S,
+            lock_s=LOCK_TIMEOUT_S,
+        )
     )
 }
+# What answers a person, or a program of one organisation, sees the rows of that alone.
+HAS_ROW_WALLS = DATABASE_ROLE == DatabaseRole.WEB
 REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
 WORK_QUEUES = QUEUES
 

@@ -1,10 +1,13 @@
-"""Headers that keep a page to its own scripts, styles and connections."""
+"""What keeps a page to its own scripts, styles and connections, and to the rows of who asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+
+from accounts.row_wall import look_as, walled
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -33,3 +36,23 @@ class ContentSecurityPolicyMiddleware:
             "Permissions-Policy", "camera=(), microphone=(), geolocation=()"
         )
         return response
+
+
+class RowWallMiddleware:
+    """Keeps a request to the rows of the person who asks; of a program, `authenticate` does.
+
+    It stands behind that which finds the person, whose tables are of no organisation.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not settings.HAS_ROW_WALLS:
+            return self.get_response(request)
+        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+        user = request.user.pk if has_session else None
+        with walled():
+            if user is not None:
+                look_as(user)
+            return self.get_response(request)

@@ -10,6 +10,7 @@ from django.db import connections, transaction
 
 from config.database_roles import grant_rights, user_names
 from config.database_timeouts import without_timeouts
+from config.row_walls import build_walls
 
 
 class Command(migrate.Command):
@@ -21,4 +22,6 @@ class Command(migrate.Command):
         with without_timeouts(connection):
             super().handle(*args, **options)
             with transaction.atomic(using=options["database"]):
-                grant_rights(connection, user_names(settings.DATABASE_URLS))
+                names = user_names(settings.DATABASE_URLS)
+                grant_rights(connection, names)
+                build_walls(connection, names)

@@ -1,0 +1,141 @@
+"""Whose rows a request may see in the database (`config.row_walls`).
+
+A web server's connection sees all rows until a request begins: what stores samples works for
+everybody. Within a request it sees nothing, until it is said who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+_WALL = "sluice_row_wall"
+"""The attribute of a connection, so of a thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Who asks: a person, or who shows a secret, or somebody of an organisation."""
+
+    user: int | None = None
+    organisation: int | None = None
+    secret: str = ""
+    everything: bool = False
+
+
+NOTHING, EVERYTHING = Seen(), Seen(everything=True)
+
+
+class RowWall:
+    """What the request on this connection sees; the database is told before the next statement."""
+
+    def __init__(self) -> None:
+        self._wanted = NOTHING
+        self._told: Seen | None = None
+        self._is_telling = False
+
+    def show(self, seen: Seen) -> None:
+        self._wanted = seen
+
+    @property
+    def wanted(self) -> Seen:
+        return self._wanted
+
+    def tell(self) -> None:
+        """Tell the database now.
+
+        What is told within a transaction is forgotten if that is rolled back.
+        """
+        if self._told == self._wanted or self._is_telling:
+            return
+        self._is_telling = True
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(_statements(self._wanted))
+        finally:
+            self._is_telling = False
+        self._told = self._wanted
+
+    def __call__(
+        self, execute: Callable[..., Any], query: Any, params: Any, many: bool, context: Any
+    ) -> Any:
+        self.tell()
+        return execute(query, params, many, context)
+
+
+def _statements(seen: Seen) -> str:
+    """Values are numbers and hexadecimal digits, so nothing in them needs quotes."""
+    assert seen.secret == "" or int(seen.secret, 16) >= 0, "a secret is told as its digest"
+    settings = {
+        "sluice.sees": "all" if seen.everything else "own",
+        "sluice.user": "" if seen.user is None else str(int(seen.user)),
+        "sluice.secret": seen.secret,
+        "sluice.organisations": "" if seen.organisation is None else str(int(seen.organisation)),
+    }
+    set_all = ", ".join(
+        f"set_config('{name}', '{value}', false)" for name, value in settings.items()
+    )
+    if seen.secret:
+        own = f"SELECT organisation_id FROM accounts_token WHERE digest = '{seen.secret}'"  # noqa: S608
+    elif seen.user is not None:
+        user = int(seen.user)
+        own = f"SELECT organisation_id FROM accounts_membership WHERE user_id = {user}"  # noqa: S608
+    else:
+        return f"SELECT {set_all}"
+    named = f"array_to_string(ARRAY({own}), ',')"
+    return f"SELECT {set_all}; SELECT set_config('sluice.organisations', {named}, false)"
+
+
+@contextmanager
+def walled() -> Iterator[RowWall]:
+    """Within, statements on this thread's connection see nothing until somebody is shown."""
+    wall = RowWall()
+    setattr(connection, _WALL, wall)
+    try:
+        with connection.execute_wrapper(wall):
+            yield wall
+    finally:
+        setattr(connection, _WALL, None)
+
+
+def look_as(user: int) -> None:
+    """From now on the rows of a person's organisations are seen."""
+    if (wall := _wall()) is not None:
+        wall.show(Seen(user=user))
+        wall.tell()
+
+
+def look_at(organisation: int) -> None:
+    """From now on the rows of an organisation are seen."""
+    if (wall := _wall()) is not None:
+        wall.show(Seen(organisation=organisation))
+
+
+def show_secret(digest: str) -> None:
+    """From now on the rows of the organisation of whose token this is the digest are seen."""
+    if (wall := _wall()) is not None:
+        wall.show(Seen(secret=digest))
+
+
+@contextmanager
+def lifted() -> Iterator[None]:
+    """Within, all rows are seen: only for what makes an organisation, or is of no person."""
+    wall = _wall()
+    if wall is None:
+        yield
+        return
+    before = wall.wanted
+    wall.show(EVERYTHING)
+    try:
+        yield
+    finally:
+        wall.show(before)
+        wall.tell()
+
+
+def _wall() -> RowWall | None:
+    return getattr(connection, _WALL, None)

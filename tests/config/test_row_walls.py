@@ -1,0 +1,180 @@
+"""What keeps the rows of organisations apart in the database; real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection, transaction
+from django.db.utils import ProgrammingError
+
+from accounts.models import Membership, Organisation, Token
+from accounts.row_wall import NOTHING, Seen, lifted, look_as, look_at, show_secret, walled
+from advisor.models import FailedWork, Resource
+from config.database_roles import EMBEDDED_USERS, OWN_TABLES, DatabaseRole
+from config.row_walls import COLUMNS, UnknownTableError, Wall, build_walls, wall_of
+from tests.config.roles import acting_as, make_roles
+from tests.ingest.scenario import Tenant, make_tenant, now
+
+
+@pytest.fixture
+def tenants(db: None) -> list[Tenant]:
+    found = [make_tenant(slug) for slug in ("first", "second")]
+    make_roles()
+    return found
+
+
+@pytest.fixture
+def web(tenants: list[Tenant]) -> Iterator[list[Tenant]]:
+    with acting_as(DatabaseRole.WEB), walled():
+        yield tenants
+
+
+def slugs() -> set[str]:
+    return set(Organisation.objects.values_list("slug", flat=True))
+
+
+@pytest.mark.django_db
+def test_every_table_has_a_wall_and_those_with_a_policy_hold_it() -> None:
+    make_roles()
+    with connection.cursor() as cursor:
+        cursor.execute(OWN_TABLES)
+        tables = [name for (name,) in cursor.fetchall()]
+        walls = {}
+        for table in tables:
+            cursor.execute(COLUMNS, [table])
+            walls[table] = wall_of(table, {name for (name,) in cursor.fetchall()}).wall
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
+            " AND relrowsecurity AND relforcerowsecurity"
+        )
+        secured = {name for (name,) in cursor.fetchall()}
+
+    assert secured == {table for table, wall in walls.items() if wall is Wall.POLICY}
+    by_numbers = {table for table, wall in walls.items() if wall is Wall.NUMBERS}
+    assert all(
+        table.endswith("_sample") or table.startswith("advisor_history_")
+        for table in by_numbers - {"ingest_keptrows"}
+    )
+    shared = {table for table, wall in walls.items() if wall is Wall.SHARED}
+    assert {table.partition("_")[0] for table in shared} <= {"auth", "django"}
+
+
+def test_a_table_of_which_nothing_is_known_is_refused() -> None:
+    with pytest.raises(UnknownTableError, match="advisor_new has no column"):
+        wall_of("advisor_new", {"id", "name"})
+
+
+def test_nobody_sees_nothing(web: list[Tenant]) -> None:
+    assert slugs() == set()
+    assert not Token.objects.exists()
+
+
+def test_an_organisation_is_seen_alone(web: list[Tenant]) -> None:
+    look_at(web[0].organisation.pk)
+
+    assert slugs() == {"first"}
+    assert {one.organisation_id for one in Token.objects.all()} == {web[0].organisation.pk}
+
+
+def test_a_secret_opens_its_organisation(web: list[Tenant]) -> None:
+    show_secret(web[1].token.digest)
+
+    assert slugs() == {"second"}
+
+
+def test_a_digest_that_is_none_is_refused(web: list[Tenant]) -> None:
+    show_secret("' OR true --")
+
+    with pytest.raises(ValueError, match="invalid literal"):
+        slugs()
+
+
+def test_a_row_of_another_organisation_cannot_be_written(web: list[Tenant]) -> None:
+    look_at(web[0].organisation.pk)
+
+    with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
+        Membership.objects.create(organisation_id=web[1].organisation.pk, user_id=1)
+
+
+def test_a_row_of_another_organisation_cannot_be_changed_or_deleted(web: list[Tenant]) -> None:
+    look_at(web[0].organisation.pk)
+
+    assert Organisation.objects.filter(slug="second").update(name="mine") == 0
+    assert Token.objects.filter(organisation=web[1].organisation).delete()[0] == 0
+
+
+def test_a_person_sees_the_organisations_of_their_memberships(
+    tenants: list[Tenant], django_user_model: type
+) -> None:
+    person = django_user_model.objects.create_user("alice")  # type: ignore[attr-defined]
+    Membership.objects.create(organisation=tenants[1].organisation, user=person)
+    with acting_as(DatabaseRole.WEB), walled():
+        look_as(person.pk)
+
+        assert slugs() == {"second"}
+
+
+def test_what_failed_for_the_installation_is_everybodys(tenants: list[Tenant]) -> None:
+    for organisation in (None, *(one.organisation for one in tenants)):
+        FailedWork.objects.create(
+            organisation=organisation, task="t", reason="r", first_at=now(), last_at=now(), times=1
+        )
+    with acting_as(DatabaseRole.WEB), walled():
+        look_at(tenants[0].organisation.pk)
+
+        seen = set(FailedWork.objects.values_list("organisation", flat=True))
+
+    assert seen == {None, tenants[0].organisation.pk}
+
+
+def test_lifted_sees_all_and_then_what_was_seen_before(web: list[Tenant]) -> None:
+    look_at(web[0].organisation.pk)
+
+    with lifted():
+        within = slugs()
+
+    assert (within, slugs()) == ({"first", "second"}, {"first"})
+
+
+def test_a_worker_sees_all_whatever_it_says(tenants: list[Tenant]) -> None:
+    with acting_as(DatabaseRole.WORKER), connection.cursor() as cursor:
+        cursor.execute("SET sluice.sees = 'own'")
+
+        assert slugs() == {"first", "second"}
+
+
+def test_outside_of_a_request_nothing_is_narrowed(tenants: list[Tenant]) -> None:
+    with acting_as(DatabaseRole.WEB):
+        look_at(tenants[0].organisation.pk)
+        show_secret(tenants[1].token.digest)
+
+        assert slugs() == {"first", "second"}
+
+
+def test_walls_are_built_once(tenants: list[Tenant]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT oid FROM pg_policy ORDER BY oid")
+        before = cursor.fetchall()
+
+        build_walls(connection, EMBEDDED_USERS)
+
+        cursor.execute("SELECT oid FROM pg_policy ORDER BY oid")
+        assert cursor.fetchall() == before
+        assert len(before) > len(Wall)
+
+
+def test_a_wall_that_somebody_took_down_is_built_again(tenants: list[Tenant]) -> None:
+    table = Resource._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+
+        build_walls(connection, EMBEDDED_USERS)
+
+        cursor.execute("SELECT relforcerowsecurity FROM pg_class WHERE relname = %s", [table])
+        assert cursor.fetchone() == (True,)
+
+
+def test_nobody_is_who_is_not_named() -> None:
+    assert Seen() == NOTHING

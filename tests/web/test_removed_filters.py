@@ -1,0 +1,143 @@
+"""Each filter by organisation is taken out of the code, one at a time, and nothing leaks.
+
+A site is the line of ours that narrows rows to an organisation or a person. Without the policies
+of the database many of them are all that keeps rows apart, which the last test shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import QuerySet
+from django.test import Client
+
+from config.database_roles import DatabaseRole
+from tests.config.roles import acting_as, make_roles
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.test_access import LISTS, details
+from tests.web.test_accessibility import PAGES
+
+ROOT = Path(__file__).parents[2]
+SKIPPED = ("accounts/models/organisation.py", "advisor/queries/scope.py")
+"""Every query goes through these, so a site is who calls them."""
+NARROWING = ("organisation", "memberships__user", "user_id", "user")
+
+Site = tuple[str, int]
+Filter = Callable[..., Any]
+
+
+def site() -> Site:
+    """The innermost line of ours that is not one of those that everybody calls."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        place = Path(frame.f_code.co_filename)
+        if place.is_relative_to(ROOT) and ".venv" not in place.parts:
+            name = str(place.relative_to(ROOT))
+            if name not in SKIPPED and not name.startswith("tests/"):
+                return name, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return "", 0
+
+
+def is_narrowing(key: str) -> bool:
+    return any(key == one or key.startswith((f"{one}_", f"{one}__")) for one in NARROWING)
+
+
+@contextmanager
+def filters(seen: set[Site], *, without: Site | None = None) -> Iterator[None]:
+    """Notes each site, and leaves its narrowing out at this one."""
+    real: Filter = QuerySet._filter_or_exclude
+
+    def changed(self: Any, negate: bool, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        if not negate and any(map(is_narrowing, kwargs)):
+            here = site()
+            seen.add(here)
+            if here == without:
+                kwargs = {key: value for key, value in kwargs.items() if not is_narrowing(key)}
+        return real(self, negate, args, kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QuerySet, "_filter_or_exclude", changed)
+        yield
+
+
+def addresses(fleet: Fleet) -> list[str]:
+    every = [address(fleet) for address in PAGES.values()]
+    lists = [f"/{name}/" for name in LISTS if name in ("workloads", "incidents", "hosts")]
+    found = ["/search/?q=nfs", "/search/?q=db", *lists]
+    return sorted({*every, *details(fleet).values(), *found})
+
+
+def names_of(fleet: Fleet) -> list[bytes]:
+    return [name.encode() for name in (*fleet.hosts, *fleet.resources, "db-orders")]
+
+
+def leaks(client: Client, fleet: Fleet, paths: list[str]) -> list[str]:
+    """The addresses that name something of the fleet to a stranger."""
+    found = []
+    for path in paths:
+        # What is asked for is repeated in the answer.
+        with transaction.atomic():
+            answer = client.get(path)
+            transaction.set_rollback(True)
+        content = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
+        asked = path.partition("?q=")[2].encode() or b"\0"
+        if any(name in content and name != asked for name in names_of(fleet)):
+            found.append(path)
+    return found
+
+
+@pytest.fixture
+def stranger(fleet: Fleet) -> Client:
+    client = client_of(fleet.people.outsider)
+    client.raise_request_exception = False
+    return client
+
+
+def sites_of(stranger: Client, fleet: Fleet, paths: list[str]) -> list[Site]:
+    seen: set[Site] = set()
+    with filters(seen):
+        assert leaks(stranger, fleet, paths) == []
+        # More is asked of who has something to see.
+        operator = client_of(fleet.people.operator)
+        for path in paths:
+            operator.get(path)
+    return sorted(seen)
+
+
+@pytest.mark.slow
+def test_no_row_of_others_is_shown_without_any_one_filter(stranger: Client, fleet: Fleet) -> None:
+    make_roles()
+    paths = addresses(fleet)
+    sites = sites_of(stranger, fleet, paths)
+
+    found = {}
+    with acting_as(DatabaseRole.WEB):
+        for one in sites:
+            with filters(set(), without=one):
+                if leaked := leaks(stranger, fleet, paths):
+                    found[one] = leaked
+
+    assert found == {}
+    assert len(sites) >= 20
+
+
+@pytest.mark.slow
+def test_without_the_walls_a_missing_filter_would_show_rows(
+    stranger: Client, fleet: Fleet
+) -> None:
+    paths = addresses(fleet)
+
+    leaking = 0
+    for one in sites_of(stranger, fleet, paths):
+        with filters(set(), without=one):
+            leaking += bool(leaks(stranger, fleet, paths))
+
+    assert leaking >= 3
