@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,7 +127,7 @@ def _measured(pages: Mapping[str, Page | None], say: Callable[[str], None]) -> l
     client, stranger = Client(), Client()
     client.force_login(User.objects.get(username=OPERATOR))
     # The set-up of tests would copy the context of each template that is rendered.
-    with frozen_at(END), override_settings(ALLOWED_HOSTS=["testserver"]):
+    with frozen_at(END), override_settings(ALLOWED_HOSTS=["testserver"]), as_web_server():
         floor = _times(lambda: stranger.get("/login/"))
         say(f"sign-in page (floor): {floor.p95:.0f} ms")
         rows = []
@@ -134,6 +135,26 @@ def _measured(pages: Mapping[str, Page | None], say: Callable[[str], None]) -> l
             rows.append(page_row(name, None if page is None else _times(_asking(client, *page))))
             say(_said(rows[-1]))
     return rows
+
+
+@contextmanager
+def as_web_server() -> Iterator[None]:
+    """Pages have the rights of a web server in the database, and its walls."""
+    from django.db import connection
+    from django.test.utils import override_settings
+
+    from config.database_roles import EMBEDDED_USERS, DatabaseRole, grant_rights
+    from config.row_walls import build_walls
+
+    grant_rights(connection, EMBEDDED_USERS)
+    build_walls(connection, EMBEDDED_USERS)
+    with connection.cursor() as cursor, override_settings(HAS_ROW_WALLS=True):
+        cursor.execute(f"SET ROLE {EMBEDDED_USERS[DatabaseRole.WEB]}")
+        try:
+            yield
+        finally:
+            cursor.execute("RESET ROLE")
+            cursor.execute("SET sluice.sees = 'all'")
 
 
 def page_row(name: str, times: Times | None) -> Row:
