@@ -60,13 +60,15 @@ through, (draws), to the rates under a policy."""
 class Forecast:
     """The mean rate of each workload, what it wants, and the bounds, (workloads) each.
 
-    What is wanted is infinite where nothing but the capacity bounds it.
+    What is wanted is infinite where nothing but the capacity bounds it. The bounds are percentiles
+    of `draws` (draws, workloads), or the rate, if all draws are on one side of it.
     """
 
     rate: Floats
     wanted: Floats
     low: Floats
     high: Floats
+    draws: Floats
 
     def interval(self, place: int) -> Interval:
         """The bounds of one workload."""
@@ -86,7 +88,8 @@ def forecast(
     """
     if not demands:
         nobody = np.zeros(0)
-        return Forecast(rate=nobody, wanted=nobody, low=nobody, high=nobody)
+        draws = np.zeros((DRAWS, 0))
+        return Forecast(rate=nobody, wanted=nobody, low=nobody, high=nobody, draws=draws)
     numbers = _Numbers()
     comes_in_bursts = any(one.kind is DemandKind.BURSTY for one in demands)
     expected = _columns([_expected(one, numbers) for one in demands])
@@ -114,6 +117,7 @@ def forecast(
         wanted=expected.mean(axis=0),
         low=np.maximum(rate - STRETCH * np.maximum(rate - low, 0.0), 0.0),
         high=rate + STRETCH * np.maximum(high - rate, 0.0),
+        draws=np.maximum(rate + STRETCH * (means - rate), 0.0),
     )
 
 
