@@ -39,6 +39,9 @@ MOST_LEARNING = 20
 ADVISE_EVERY_S = 300.0
 LEARN_EVERY_S = 300.0
 STORE_EVERY_S = 300.0
+NATURAL_EVERY_S = 300.0
+NATURAL_LIMIT_S = 10.0
+"""A turn ends after so long with the stretch that it is at; the rest waits for the next."""
 STORE_LIMIT_S = 60.0
 """A turn of sealing takes about so long at most, so that organisations wait little."""
 
@@ -184,11 +187,15 @@ def learn_threshold(resource_id: int) -> None:
 
 @shared_task
 def score_everywhere() -> None:
-    """Queue a score per recent prediction."""
+    """Queue a score per recent prediction, and a look for switches of workloads."""
+    from advisor.advice.policy import natural
     from advisor.pipeline import score
 
-    recent = score.recent_predictions(now=timezone.now()).values_list("organisation", "pk")
+    now = timezone.now()
+    recent = score.recent_predictions(now=now).values_list("organisation", "pk")
     _queue_turns(score_prediction, recent, most=MOST_UPKEEP)
+    due = _turns(natural.resources_to_look_at(now=now))
+    _queue_turns(score_natural_changes, due, most=MOST_UPKEEP, every_s=NATURAL_EVERY_S)
 
 
 @shared_task
@@ -199,6 +206,18 @@ def score_prediction(recommendation_id: int) -> None:
     found = Recommendation.objects.select_related("resource").filter(pk=recommendation_id).first()
     if found is not None:
         score.score_recommendation(recommendation=found, now=timezone.now())
+
+
+@shared_task
+def score_natural_changes(resource_id: int) -> None:
+    """Foretell and score what workloads of one resource did by themselves, for a while."""
+    from advisor.advice.policy import natural
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        natural.score_natural_changes(
+            resource=resource, now=timezone.now(), limit_s=NATURAL_LIMIT_S
+        )
 
 
 @shared_task

@@ -45,8 +45,8 @@ QUEUES = (
         name="upkeep",
         tasks=(
             "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
-            "score_everywhere", "score_prediction", "tidy", "maintain_samples",
-            "store_everywhere", "store_organisation",
+            "score_everywhere", "score_prediction", "score_natural_changes",
+            "tidy", "maintain_samples", "store_everywhere", "store_organisation",
         ),
     ),
 )  # fmt: skip

@@ -26,6 +26,7 @@ from advisor.models.history import (
     Track,
 )
 from advisor.models.maintenance_window import MaintenanceWindow
+from advisor.models.natural_score import NaturalLook, NaturalScore
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
 from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
@@ -63,6 +64,8 @@ __all__ = [
     "LimitScope",
     "MaintenanceWindow",
     "Member",
+    "NaturalLook",
+    "NaturalScore",
     "NewestRates",
     "Policy",
     "PredictionScore",

@@ -2,9 +2,9 @@
 
 It is the forecast that advice makes of an incident (`kind.py`, `forecast.py`). The windows in
 which the workload was on stand for those of the incident, the clear ones in which it was off for
-the calm ones; the newest of each count. Where it starts, what it wants is told by an earlier time in which
-it was on; where it stops, it wants nothing. If the resource was clear while it was on, nobody
-waited, so what each got is what it wanted.
+the calm ones; the newest of each count. Where it starts, what it wants is told by an earlier time
+in which it was on; where it stops, it wants nothing. If the resource was clear while it was on,
+nobody waited, so what each got is what it wanted.
 """
 
 from __future__ import annotations
