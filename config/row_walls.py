@@ -28,6 +28,7 @@ class Wall(StrEnum):
     POLICY = "a policy of the table"
     NUMBERS = "the numbers by which its rows are reached"
     SHARED = "nothing: its rows are of no organisation"
+    CLOSED = "all of it is closed, for nothing says whose its rows are"
 
 
 NAMED = (
@@ -69,20 +70,16 @@ SEES_ALL = "current_setting('sluice.sees', true) = 'all'"
 """Said by processes that work for all organisations, and by nothing that answers a page."""
 
 
-class UnknownTableError(LookupError):
-    """Nothing says what keeps the rows of this table apart."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableWall:
-    """The wall of a table; `seen` is the condition of a policy, else empty."""
+    """The wall of a table; `seen` is the condition of its policy, empty without one."""
 
     wall: Wall
     seen: str = ""
 
 
 def wall_of(table: str, columns: Collection[str]) -> TableWall:
-    """What keeps the rows of a table apart; raises `UnknownTableError`."""
+    """What keeps the rows of a table apart."""
     if any(fnmatchcase(table, pattern) for pattern in SHARED):
         return TableWall(wall=Wall.SHARED)
     if any(fnmatchcase(table, pattern) for pattern in BY_NUMBERS):
@@ -96,7 +93,7 @@ def wall_of(table: str, columns: Collection[str]) -> TableWall:
             # The parent has a policy of its own, which holds in here as well.
             seen = f"{column} IN (SELECT id FROM {parent})"  # noqa: S608  names of ours
             return TableWall(wall=Wall.POLICY, seen=seen)
-    raise UnknownTableError(f"{table} has no column that leads to an organisation")
+    return TableWall(wall=Wall.CLOSED, seen="false")
 
 
 def seeing_all(database: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +126,7 @@ def build_walls(connection: Any, names: Mapping[DatabaseRole, str]) -> None:
         for (table,) in cursor.fetchall():
             cursor.execute(COLUMNS, [f'"{table}"'])
             found = wall_of(table, {name for (name,) in cursor.fetchall()})
-            if found.wall is Wall.POLICY:
+            if found.seen:
                 _build(cursor, table, found.seen, sorted(others))
 
 

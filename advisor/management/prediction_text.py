@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from accounts.table import table
 from advisor.core.quantity import format_rate
 from advisor.models import PredictionScore, Recommendation
-from advisor.queries.calibration import CalibrationSummary
+from advisor.queries.calibration import CalibrationSummary, OriginAccuracy
 from advisor.queries.recommendations import why_not_scored
 
 
@@ -41,3 +43,20 @@ def calibration_text(found: CalibrationSummary) -> str:
         f"{found.held} of {found.count} predictions held: bias {found.bias_ratio:+.0%}, mean "
         f"error {found.error_ratio:.0%} of the capacity{coverage}"
     )
+
+
+def accuracy_text(rows: Sequence[OriginAccuracy]) -> str:
+    """A row for each origin and kind of resource."""
+    shown = [
+        {
+            "measured after": one.origin,
+            "on": one.kinds,
+            "rates": one.coverage.count,
+            "within the range told": f"{one.coverage.inside_ratio:.0%}",
+            "meant": f"{one.coverage.level:.0%}",
+            "bias": f"{one.bias_ratio:+.0%}",
+            "CRPS": "" if one.crps_ratio is None else f"{one.crps_ratio:.0%}",
+        }
+        for one in rows
+    ]
+    return table(shown, list(shown[0])) if shown else ""

@@ -1,14 +1,17 @@
-"""The accuracy of predictions, over all recommendations."""
+"""The accuracy of predictions, over all recommendations and all that happened by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from accounts.models import Organisation
 from advisor.core.forecast.calibration import Band, Coverage, Score, calibrate, coverage_of
 from advisor.core.forecast.prediction_interval import Interval
-from advisor.models import PredictionScore
+from advisor.models import NaturalScore, PredictionScore
+from advisor.resource_kinds.registry import traits_of
 
 MOST_SCORES = 500
 """Older predictions were made by older models."""
@@ -65,11 +68,62 @@ def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
     )
 
 
-def outcomes_of(rows: Iterable[PredictionScore]) -> list[tuple[Interval, float]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginAccuracy:
+    """Rates that were told as sure, of one kind of resource and one origin, and what came true.
+
+    `bias_ratio` is what was measured beyond what was told, `crps_ratio` the continuous ranked
+    probability score, both beside the measured rate, on the mean; None where draws are not kept.
+    """
+
+    origin: str
+    kinds: str
+    coverage: Coverage
+    bias_ratio: float
+    crps_ratio: float | None
+
+
+APPROVED, NATURAL = "approved advice", "workloads that started or stopped by themselves"
+
+
+def accuracy_by_origin(organisation: Organisation) -> list[OriginAccuracy]:
+    """A row for each origin and kind of resource of which rates were measured."""
+    approved = PredictionScore.objects.filter(recommendation__organisation=organisation)
+    natural = NaturalScore.objects.filter(resource__organisation=organisation)
+    advised = approved.select_related("recommendation__resource").order_by("-scored_at")
+    switched = natural.select_related("resource").order_by("-switched_at")
+    rates: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for score in advised[:MOST_SCORES]:
+        rates[APPROVED, score.recommendation.resource.kind] += _sure(score)
+    for change in switched[:MOST_SCORES]:
+        rates[NATURAL, change.resource.kind] += _sure(change)
+    found = (_accuracy(origin, kind, own) for (origin, kind), own in sorted(rates.items()))
+    return [one for one in found if one is not None]
+
+
+def _accuracy(origin: str, kind: str, rates: Sequence[Mapping[str, Any]]) -> OriginAccuracy | None:
+    coverage = coverage_of([_outcome(rate) for rate in rates])
+    measured = sum(rate["measured"] for rate in rates)
+    if coverage is None or measured <= 0:
+        return None
+    has_draws = all("crps" in rate for rate in rates)
+    return OriginAccuracy(
+        origin=origin,
+        kinds=traits_of(kind).words.plural,
+        coverage=coverage,
+        bias_ratio=(measured - sum(rate["predicted"] for rate in rates)) / measured,
+        crps_ratio=sum(rate["crps"] for rate in rates) / measured if has_draws else None,
+    )
+
+
+def outcomes_of(rows: Iterable[PredictionScore | NaturalScore]) -> list[tuple[Interval, float]]:
     """Each rate that was told as sure: its range, and what was measured."""
-    return [
-        (Interval(**rate["interval"]), float(rate["measured"]))
-        for row in rows
-        for rate in row.rates
-        if rate.get("interval") and not rate.get("unsure")
-    ]
+    return [_outcome(rate) for row in rows for rate in _sure(row)]
+
+
+def _sure(row: PredictionScore | NaturalScore) -> Iterator[Mapping[str, Any]]:
+    return (rate for rate in row.rates if rate.get("interval") and not rate.get("unsure"))
+
+
+def _outcome(rate: Mapping[str, Any]) -> tuple[Interval, float]:
+    return Interval(**rate["interval"]), float(rate["measured"])

@@ -45,6 +45,10 @@ PARTS = {
             ("queries", "queries", "<= 12"),
         )
     ],
+    "natural": [
+        ("search of 6 h for starts and stops, CPU beside a scan of its rows", "ratio", "<= 1"),
+        ("search of 6 h for starts and stops, queries", "queries", "<= 20"),
+    ],
     "pause": [("windows never judged after a pause", "windows", "<= 0")],
     "month": [("a month of 300 workloads judged after an import", "s", "< 300")],
     "idle": [
@@ -156,6 +160,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
     from bench.fleet.idle import idle_rows
     from bench.fleet.judging import month_rows, pause_rows, slope_rows, window_rows
     from bench.fleet.live import live_rows
+    from bench.fleet.natural import natural_rows
     from bench.fleet.placement import placement_rows
     from bench.fleet.walks import walk_rows
     from bench.pages import LISTED, list_rows, page_rows
@@ -165,6 +170,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "walks": lambda: walk_rows(stage),
         "window": lambda: window_rows(stage),
         "advice": lambda: advice_rows(stage),
+        "natural": lambda: natural_rows(stage),
         "pause": lambda: pause_rows(stage),
         "month": lambda: month_rows(SMALL_FLEET, stage.say),
         "placement": lambda: placement_rows(stage),

@@ -21,6 +21,7 @@ from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.gather import placement_inputs
 from advisor.advice.placement.kind import PLACEMENT
 from advisor.advice.policy.calm import congested_lately, note_calm
+from advisor.advice.policy.natural import LOOK, score_natural_changes
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
@@ -179,6 +180,14 @@ def judged_windows(resource: int, *, since: datetime, until: datetime) -> set[da
 def stored_states() -> int:
     """Rows that say in which state some resource was."""
     return stored_rows()
+
+
+NATURAL_LOOK = LOOK
+
+
+def score_natural(resource: Resource, now: datetime) -> int:
+    """Score the forecast on workloads that switched by themselves; how many."""
+    return score_natural_changes(resource=resource, now=now, limit_s=600.0)
 
 
 def scan_rows(resource: Resource, *, since: datetime, until: datetime) -> int:

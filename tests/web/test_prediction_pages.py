@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from advisor.decisions.decide import approve
-from advisor.models import PredictionScore, Recommendation, RecommendationState
+from advisor.models import NaturalScore, PredictionScore, Recommendation, RecommendationState
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of
@@ -118,3 +118,19 @@ def test_stranger_sees_no_calibration(fleet: Fleet, advice: Recommendation) -> N
     page = page_of(client_of(fleet.people.outsider).get("/recommendations/"))
 
     assert page.elements("#calibration-title") == []
+
+
+def test_list_tells_how_accurate_each_origin_was(fleet: Fleet, viewer: Client) -> None:
+    told = {"interval": {"low": 90.0, "high": 110.0, "level": 0.9}, "predicted": 100.0}
+    NaturalScore.objects.create(
+        resource=fleet.resources["nfs-07"], workload="etl-02", starts=True,
+        switched_at=fleet.now - timedelta(days=1), scored_at=fleet.now,
+        rates=[
+            {**told, "measured": 105.0, "crps": 2.1}, {**told, "measured": 195.0, "crps": 90.0},
+        ],
+    )  # fmt: skip
+
+    page = page_of(viewer.get("/recommendations/"))
+
+    cells = page.row("section table", "workloads that started or stopped by themselves")
+    assert cells == ["datastores", "2", "50 %", "90 %", "33 %", "31 %"]

@@ -36,7 +36,7 @@ def test_summary_and_track_record_stand_on_top(operator: Client, advice: Recomme
     page = shown(operator, advice)
 
     assert page.text("h1") == advice.summary
-    assert "confidence: unproven: 0 rates of such advice on this resource" in page.text(".lead")
+    assert "confidence: unproven: 0 rates on this resource" in page.text(".lead")
 
 
 def test_reason_shows_window_samples_formula_and_alternatives(

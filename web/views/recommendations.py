@@ -31,7 +31,7 @@ from advisor.models import (
     ResourceStatus,
 )
 from advisor.queries.advice_detail import advice_detail
-from advisor.queries.calibration import calibration_of
+from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.queries.recommendations import (
     Effect,
     RecommendationDetail,
@@ -81,6 +81,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         kind=kind,
         kinds=kinds,
         calibration=calibration_of(workspace.membership.organisation),
+        accuracy=accuracy_by_origin(workspace.membership.organisation),
         gaps=list(gaps.select_related("resource").order_by("resource__name")),
     )
 

@@ -230,7 +230,9 @@ def _capacity(resource: Resource, before: BeforeSwitch, past: Floats) -> float:
 
 def _rates(setting: Setting, before: BeforeSwitch, after: Floats) -> list[dict[str, Any]]:
     """Of each other workload what was told and what was measured, over all windows."""
-    wants, told = after_switch(before, partial(setting.divide, in_force(setting.inputs)))
+    wants, told = after_switch(
+        before, partial(setting.divide_as_enforced, in_force(setting.inputs))
+    )
     found = []
     for place, allocation in enumerate(setting.inputs.allocations):
         own, congested = after[:, place], before.seen[place].congested

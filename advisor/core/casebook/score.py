@@ -46,10 +46,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRate:
-    """The relative error of a rate that was told as sure, and whether its range held."""
+    """How much more than told was measured, as a part of it, and whether the range held."""
 
-    error: float
+    bias: float
     is_within: bool
+
+    @property
+    def error(self) -> float:
+        return abs(self.bias)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,7 @@ class Case:
         measured = self.measured
         return [
             ToldRate(
-                error=abs(row["predicted_after"] - got.rate) / got.rate,
+                bias=(got.rate - row["predicted_after"]) / got.rate,
                 is_within=row["interval"]["low"] <= got.rate <= row["interval"]["high"],
             )
             for row in self.found.answer["allocations"]
@@ -237,6 +241,13 @@ def _rates(known: Sequence[Case]) -> list[ScoreRow]:
         row("their error, median", "<= 0.1", _percentile(errors, 50), low=0.0, high=0.1),
         row(
             "their error, 90th percentile", "<= 0.25", _percentile(errors, 90), low=0.0, high=0.25
+        ),
+        row(
+            "what they got beyond it, median",
+            "-0.05 to 0.05",
+            _percentile([one.bias for one in told], 50),
+            low=-0.05,
+            high=0.05,
         ),
         row("those within the ranges told", "0.85 to 0.95", within, low=0.85, high=0.95),
     ]

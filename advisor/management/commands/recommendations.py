@@ -21,7 +21,7 @@ from advisor.management.advice_text import (
     other_advice_text,
     policy_text,
 )
-from advisor.management.prediction_text import calibration_text, prediction_text
+from advisor.management.prediction_text import accuracy_text, calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
 from advisor.models import (
     PredictionScore,
@@ -30,7 +30,7 @@ from advisor.models import (
     ResourceStatus,
 )
 from advisor.queries.advice_detail import advice_detail
-from advisor.queries.calibration import calibration_of
+from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.queries.track_record import track_record
 
 
@@ -74,6 +74,10 @@ class Command(ProductCommand):
         calibration = calibration_of(organisation)
         if calibration is not None and not options["as_json"]:
             self.stdout.write(f"\n{calibration_text(calibration)}")
+        if not options["as_json"] and (
+            accuracy := accuracy_text(accuracy_by_origin(organisation))
+        ):
+            self.stdout.write(f"\n{accuracy}")
 
     def _explain(self, found: Recommendation, options: dict[str, Any]) -> None:
         same = recomputes(found) if options["recompute"] else None

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from advisor.core.forecast.prediction_interval import Interval
-from advisor.models import PredictionScore, Recommendation, Resource
+from advisor.decisions import inventory
+from advisor.management.prediction_text import accuracy_text
+from advisor.models import (
+    NaturalScore,
+    PredictionScore,
+    Recommendation,
+    Resource,
+    ResourceKind,
+)
+from advisor.queries.calibration import APPROVED, NATURAL, accuracy_by_origin
 from advisor.queries.track_record import track_record, track_text
 from tests.advisor.scenario import NOW, Cluster, make_cluster, propose
 from tests.advisor.stated_datastores import stated_datastore
@@ -37,8 +46,10 @@ def scored(
     row.created_at = NOW - age
     row.save()
     told = asdict(Interval(low=90.0, high=110.0, level=0.9))
-    rates: list[dict[str, Any]] = [{"measured": 100.0, "interval": told}] * inside
-    rates += [{"measured": 120.0, "interval": told}] * outside
+    rates: list[dict[str, Any]] = [
+        {"measured": 100.0, "predicted": 100.0, "interval": told}
+    ] * inside
+    rates += [{"measured": 120.0, "predicted": 100.0, "interval": told}] * outside
     rates.append({"measured": 5.0, "interval": None})
     # What was only suspected is no promise.
     rates += [{"measured": 100.0, "interval": told, "unsure": "0 of 4 calm windows"}] * 20
@@ -50,11 +61,96 @@ def scored(
     return row
 
 
+def switched(
+    resource: Resource, *, inside: int, outside: int, age: timedelta = timedelta(days=1)
+) -> None:
+    """A workload that started by itself, with so many rates of others."""
+    told = {"interval": asdict(Interval(low=90.0, high=110.0, level=0.9)), "predicted": 100.0}
+    rates = [{**told, "measured": 105.0, "crps": 3.0}] * inside
+    rates += [{**told, "measured": 120.0, "crps": 15.0}] * outside
+    NaturalScore.objects.create(
+        resource=resource, workload="etl", switched_at=NOW - age, starts=True, scored_at=NOW,
+        rates=[*rates, {**told, "measured": 5.0, "crps": 90.0, "unsure": "too wide"}],
+    )  # fmt: skip
+
+
+def test_what_happened_by_itself_counts_before_the_first_approval(cluster: Cluster) -> None:
+    switched(cluster.uplink, inside=18, outside=2)
+
+    assert track_text(propose(cluster)) == (
+        "90% of 20 measured rates on this resource lay within the range told, 90% meant "
+        "(20 after workloads started or stopped by themselves)"
+    )
+
+
+def test_both_origins_count_and_are_told_apart(cluster: Cluster) -> None:
+    scored(cluster, inside=10, outside=0)
+    switched(cluster.uplink, inside=8, outside=2)
+
+    assert track_text(propose(cluster)).endswith(
+        "(10 under approved advice and 10 after workloads started or stopped by themselves)"
+    )
+
+
+def test_other_resources_of_the_kind_are_told_and_prove_nothing(cluster: Cluster) -> None:
+    other = inventory.add_resource(
+        organisation=cluster.organisation, name="h1/up1", kind=ResourceKind.UPLINK,
+        attachments=[("h1", "up1")],
+    )  # fmt: skip
+    switched(other, inside=19, outside=1)
+    switched(stated_datastore(cluster.organisation, "lun", "h1"), inside=0, outside=40)
+
+    found = track_record(propose(cluster))
+
+    assert found is not None
+    assert not found.is_proven
+    assert found.text == (
+        "unproven: 0 rates on this resource are measured, 20 are needed; 95% of 20 measured "
+        "rates on your other uplinks lay within the range told, 90% meant "
+        "(20 after workloads started or stopped by themselves)"
+    )
+
+
+def test_a_change_after_the_advice_proves_nothing_of_it(cluster: Cluster) -> None:
+    switched(cluster.uplink, inside=20, outside=0, age=timedelta(0))
+    row = propose(cluster)
+    row.created_at = NOW - timedelta(hours=1)
+
+    found = track_record(row)
+
+    assert found is not None
+    assert found.count == 0
+
+
+def test_accuracy_has_a_row_for_each_origin_and_kind(cluster: Cluster) -> None:
+    switched(cluster.uplink, inside=3, outside=1)
+    switched(stated_datastore(cluster.organisation, "lun", "h1"), inside=1, outside=0)
+
+    rows = accuracy_by_origin(cluster.organisation)
+
+    assert [(one.origin, one.kinds, one.coverage.count) for one in rows] == [
+        (NATURAL, "datastores", 1), (NATURAL, "uplinks", 4),
+    ]  # fmt: skip
+    uplinks = rows[1]
+    assert uplinks.coverage.inside_ratio == 0.75
+    assert uplinks.bias_ratio == pytest.approx((3 * 5 + 20) / (3 * 105 + 120))
+    assert uplinks.crps_ratio == pytest.approx((3 * 3 + 15) / (3 * 105 + 120))
+
+
+def test_accuracy_of_approved_advice_has_no_draws(cluster: Cluster) -> None:
+    scored(cluster, inside=1, outside=1)
+
+    (row,) = accuracy_by_origin(cluster.organisation)
+
+    assert (row.origin, row.crps_ratio) == (APPROVED, None)
+    assert accuracy_text([row]).splitlines()[0].split()[:2] == ["measured", "after"]
+
+
 def test_advice_without_enough_scored_rates_is_unproven(cluster: Cluster) -> None:
     scored(cluster, inside=12, outside=7)
 
     assert track_text(propose(cluster)) == (
-        "unproven: 19 rates of such advice on this resource are measured, 20 are needed"
+        "unproven: 19 rates on this resource are measured, 20 are needed"
     )
 
 
@@ -63,8 +159,8 @@ def test_record_counts_rates_within_the_range_that_was_told(cluster: Cluster) ->
     scored(cluster, inside=8, outside=1)
 
     assert track_text(propose(cluster)) == (
-        "90% of 20 measured rates of such advice on this resource lay within the range told, "
-        "90% meant"
+        "90% of 20 measured rates on this resource lay within the range told, 90% meant "
+        "(20 under approved advice)"
     )
 
 

@@ -68,8 +68,10 @@ def test_all_that_is_right_holds() -> None:
     # What was not sure was not told.
     stalls, *others = sorted(rows, key=lambda one: one.what != STALLS)
     assert (stalls.measured, stalls.holds) == (None, False)
-    assert [one.measured for one in others] == pytest.approx([1, 0, 1, 1, 1, 0.5, 0.05, 0.05, 1])
-    assert [one.holds for one in others] == [True] * 5 + [False, True, True, False]
+    assert [one.measured for one in others] == pytest.approx(
+        [1, 0, 1, 1, 1, 0.5, 0.05, 0.05, -0.05, 1]
+    )
+    assert [one.holds for one in others] == [True] * 5 + [False, True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_what_is_wrong_does_not_hold() -> None:
     rows = measured(*[(FULL, wrong)] * FEWEST_RATES, (CALM, found("etl")))
 
     assert [one.measured for one in rows if one.what != STALLS] == pytest.approx(
-        [1, 1, 0, 0.5, 0.5, 1, 1.5, 2, 0]
+        [1, 1, 0, 0.5, 0.5, 1, 1.5, 2, -1.5, 0]
     )
     assert [one.what for one in rows if one.holds] == [
         "congestion found",
@@ -136,4 +138,4 @@ def test_incident_before_anything_was_planted_is_a_false_alarm() -> None:
 def test_nothing_is_said_where_nothing_is_known() -> None:
     rows = measured((None, found("etl")))
 
-    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 10
+    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 11
