@@ -11,7 +11,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo deb image test test-fast mutate check telegraf timescaledb lab testbed testbed-programs lock clean
+.PHONY: help setup run demo deb image test test-fast test-walls test-pages mutate check telegraf timescaledb lab testbed testbed-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -68,6 +68,12 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	$(BIN)/pytest -q -m root
 	@echo "make test: the database's tests again, on TimescaleDB"
 	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser or any_database)"
+
+test-walls: setup ## the tests that keep organisations apart: every route, method and role, and each filter taken out
+	$(BIN)/pytest -q $(PARALLEL) tests/web/test_route_matrix.py tests/web/test_removed_filters.py tests/web/test_access.py tests/config tests/ingest/test_tenancy.py
+
+test-pages: setup ## the tests of pages, in Chromium too
+	$(BIN)/pytest -q $(PARALLEL) tests/web
 
 telegraf: ## obtain the pinned Telegraf with only the plugins used
 	@scripts/telegraf

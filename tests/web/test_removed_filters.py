@@ -87,7 +87,11 @@ def body_of(client: Client, path: str) -> bytes:
     with transaction.atomic():
         answer = client.get(path)
         transaction.set_rollback(True)
-    return b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
+    return body_of_answer(answer)
+
+
+def body_of_answer(answer: Any) -> bytes:
+    return b"".join(answer.streaming_content) if answer.streaming else answer.content
 
 
 def leaks(client: Client, fleet: Fleet, paths: list[str]) -> list[str]:

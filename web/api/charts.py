@@ -11,6 +11,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from accounts.json_answers import error_answer
 from advisor.models import Resource, Workload
@@ -34,6 +35,7 @@ Read = Callable[[ChartSpan, int | None, datetime], ChartSet]
 """The charts of something over a range, in cells of the step that is given, as of now."""
 
 
+@require_safe
 @workspace_view
 def resource_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """GET ?range=1h or ?from=&to=, &points=, &compare=; to go on with live ones &since=&step=."""
@@ -42,6 +44,7 @@ def resource_charts(request: HttpRequest, workspace: Workspace, pk: int) -> Http
     return _answer(request, _of_resource(resource), now, resource=_plain_state(resource, now))
 
 
+@require_safe
 @workspace_view
 def host_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """The same for what a host's devices and workloads do."""
@@ -49,6 +52,7 @@ def host_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResp
     return _answer(request, _of_host(host), timezone.now())
 
 
+@require_safe
 @workspace_view
 def workload_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """The same for what a workload does on each of its resources."""
@@ -56,6 +60,7 @@ def workload_charts(request: HttpRequest, workspace: Workspace, pk: int) -> Http
     return _answer(request, _of_workload(workload), timezone.now())
 
 
+@require_safe
 @workspace_view
 def resource_csv(
     request: HttpRequest, workspace: Workspace, pk: int, key: str
@@ -65,6 +70,7 @@ def resource_csv(
     return _table(request, resource.name, _of_resource(resource), key)
 
 
+@require_safe
 @workspace_view
 def host_csv(request: HttpRequest, workspace: Workspace, pk: int, key: str) -> HttpResponseBase:
     """The same of a host."""
@@ -72,6 +78,7 @@ def host_csv(request: HttpRequest, workspace: Workspace, pk: int, key: str) -> H
     return _table(request, host.name, _of_host(host), key)
 
 
+@require_safe
 @workspace_view
 def workload_csv(
     request: HttpRequest, workspace: Workspace, pk: int, key: str

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.core.health.checks import checks
 from advisor.queries.health import MOST_FAILURES, health_figures
@@ -14,6 +15,7 @@ from web.access import Workspace, workspace_view
 from web.page import render_page, render_part
 
 
+@require_safe
 @workspace_view
 def health(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()

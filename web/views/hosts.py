@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.models import ComplianceRecord
 from advisor.queries.host_charts import host_chart_plans
@@ -33,6 +34,7 @@ LEDGER_ROWS = 50
 MOST_SENT_TWICE = 20
 
 
+@require_safe
 @workspace_view
 def hosts(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
@@ -64,6 +66,7 @@ def _counts(healths: Sequence[HostHealth]) -> list[tuple[AgentState, int]]:
     return [(state, counted[state]) for state in URGENCY if counted[state]]
 
 
+@require_safe
 @workspace_view
 def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()

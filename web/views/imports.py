@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Qu
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from advisor.decisions.uploads import answer, is_asking, upload
 from advisor.errors import DecisionRefused
@@ -35,6 +35,7 @@ class _WrongAnswerError(ValueError):
     """A field of the form cannot be read; the text says what is allowed."""
 
 
+@require_safe
 @workspace_view
 def imports(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """Past imports, and the form for another one."""
@@ -98,6 +99,7 @@ def _parts(file: File[bytes]) -> Iterator[bytes]:
     yield from file.chunks(_PART_BYTES)
 
 
+@require_safe
 @workspace_view
 def one_import(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """How far an import is, then its report; the part of it alone for htmx."""

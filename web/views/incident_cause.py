@@ -12,7 +12,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from advisor.core.standing import UNALLOCATED
 from advisor.decisions.maintenance_windows import add_maintenance_window
@@ -66,6 +66,7 @@ def workload_keys(workspace: Workspace, names: Collection[str]) -> dict[str, int
     return dict(rows.values_list("name", "pk"))
 
 
+@require_safe
 @workspace_view
 def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """The attribution alone for htmx, else as a page of its own."""

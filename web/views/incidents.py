@@ -8,6 +8,7 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.models import Incident
 from advisor.queries.amended import amendments, withdrawal
@@ -24,6 +25,7 @@ MARGIN = timedelta(minutes=15)
 """The charts of an incident begin so long before it and end so long after it."""
 
 
+@require_safe
 @workspace_view
 def incidents(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
@@ -37,6 +39,7 @@ def incidents(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     )
 
 
+@require_safe
 @workspace_view
 def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()

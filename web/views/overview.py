@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.history.policy_state import newest_policies, policy_states
 from advisor.models import Recommendation, RecommendationState, State
@@ -27,6 +28,7 @@ from web.drawing.heat import axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
 
 
+@require_safe
 @workspace_view
 def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """The page, or one part of it: they change at different times, so each is asked for alone."""

@@ -11,7 +11,7 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from advisor.advice.policy.show import incident_picture
 from advisor.advice.registry import kind_of, variants
@@ -51,6 +51,7 @@ from web.templatetags.many import MOST_ROWS
 PER_PAGE = 50
 
 
+@require_safe
 @workspace_view
 def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
@@ -92,6 +93,7 @@ def _kinds(rows: QuerySet[Recommendation]) -> list[tuple[str, str, int]]:
     return [(one.name, one.words, counts[one.name]) for one in variants() if one.name in counts]
 
 
+@require_safe
 @workspace_view
 def recommendation(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     workspace, row = _open(workspace, pk)

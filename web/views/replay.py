@@ -14,6 +14,7 @@ from django.http import (
 )
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.errors import UnknownExperiment
 from advisor.lab.replay.player import NAMES, present_name, timeline_document
@@ -25,6 +26,7 @@ from web.page import render_page
 TIMELINE_KEYS = ("experiment", "title", "duration_s", "panels")
 
 
+@require_safe
 @workspace_view
 def replays(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """All experiments, with how many statements of their studies hold."""
@@ -53,6 +55,7 @@ def _row(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@require_safe
 @workspace_view
 def replay(request: HttpRequest, workspace: Workspace, name: str) -> HttpResponseBase:
     """One experiment: its figures to be played, and every printed number beside ours."""
@@ -77,6 +80,7 @@ def replay(request: HttpRequest, workspace: Workspace, name: str) -> HttpRespons
     )
 
 
+@require_safe
 @workspace_view
 def timeline(request: HttpRequest, _workspace: Workspace, name: str) -> HttpResponseBase:
     """What the page's script plays."""

@@ -11,7 +11,7 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
@@ -34,6 +34,7 @@ SHOWN_VERSIONS = 20
 DAY = timedelta(hours=24)
 
 
+@require_safe
 @workspace_view
 def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.queries.search import PER_PAGE, HitKind, search, search_page
 from web.access import Workspace, workspace_view
@@ -15,6 +16,7 @@ LONGEST_TEXT = 100
 MOST_DIGITS = 6
 
 
+@require_safe
 @workspace_view
 def find(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """The first results of each kind, or with `?kind=` all of one kind in pages."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from web.access import Workspace, workspace_view
 from web.formatting import absolute_text, csv_safe
@@ -19,16 +20,19 @@ from web.tables.resources import network_table, storage_table
 from web.tables.workloads import workload_table
 
 
+@require_safe
 @workspace_view
 def workloads(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     return table_answer(request, workspace, workload_table(now := timezone.now()), now=now)
 
 
+@require_safe
 @workspace_view
 def storage(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     return table_answer(request, workspace, storage_table(now := timezone.now()), now=now)
 
 
+@require_safe
 @workspace_view
 def networks(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     return table_answer(request, workspace, network_table(now := timezone.now()), now=now)

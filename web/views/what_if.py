@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from advisor.advice.what_if.decide.what_if_draft import changed_controls
 from advisor.advice.what_if.drafts import (
@@ -33,6 +33,7 @@ from web.templatetags.many import MOST_ROWS
 from web.what_if_form import LENGTHS, WhatIfForm, read_form
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
 @workspace_view
 def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """The form with its answer; with htmx the answer alone.

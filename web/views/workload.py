@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from advisor.core.duration import duration_text
 from advisor.models import Workload
@@ -22,6 +23,7 @@ from web.page import render_page, render_part
 NEARLY = 0.95
 
 
+@require_safe
 @workspace_view
 def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()

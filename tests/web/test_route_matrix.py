@@ -1,0 +1,215 @@
+"""Every route, method and role, of one's own rows and of those of others.
+
+The routes are those of the URL map: one that is added without a word of what its parameters mean
+fails here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from accounts.models import Membership, Organisation, Role
+from advisor.models import Incident, Recommendation, Workload
+from config.database_roles import OWN_TABLES, DatabaseRole
+from config.row_walls import COLUMNS, Wall, wall_of
+from ingest.models import Import, ImportRun
+from tests.config.roles import acting_as, make_roles
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.test_removed_filters import body_of_answer, names_of
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+FORM = {"reason": "not now", "version": "0", "organisation": "1", "text": "x", "minutes": "5"}
+"""What some form asks for."""
+
+OBJECTS: dict[str, Callable[[Fleet], int]] = {
+    "resources": lambda fleet: fleet.resources["nfs-07"].pk,
+    "recommendations": lambda _: Recommendation.objects.order_by("pk")[0].pk,
+    "incidents": lambda _: Incident.objects.order_by("pk")[0].pk,
+    "episodes": lambda _: Incident.objects.order_by("pk")[0].pk,
+    "workloads": lambda _: Workload.objects.get(name="db-orders").pk,
+    "hosts": lambda fleet: fleet.hosts["kvm-02"].pk,
+    "imports": lambda _: ImportRun.objects.order_by("pk")[0].pk,
+}
+"""A row of the fleet for the number in a route, by the word before it."""
+TEXTS = {"key": "level", "name": "000-test-1"}
+
+PUBLIC = {
+    "login", "health-live", "health-ready", "health-evaluation", "health", "ping",
+}  # fmt: skip
+"""What answers everybody, and names nothing of anybody."""
+OF_PROGRAMS = {
+    "metrics", "enforcer-document", "enforcer-report", "enforcer-exchange", "enforcer-limits",
+    "ingest-write", "ingest-write-v1", "ingest-query-v1", "ingest-remote-write", "ingest-otlp",
+}  # fmt: skip
+"""What takes a token, whoever is logged in."""
+OF_VIEWERS = {"choose-organisation", "logout", "what-if"}
+"""What a viewer may send: it changes no row of an organisation."""
+REFUSED = {400, 401, 403, 404, 405}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A route by its name, empty where it leads on only, with an address."""
+
+    name: str
+    address: str
+    has_object: bool
+
+
+def patterns(within: URLResolver) -> Iterator[URLPattern]:
+    for one in within.url_patterns:
+        if isinstance(one, URLResolver):
+            yield from patterns(one)
+        else:
+            yield one
+
+
+def routes(fleet: Fleet) -> list[Route]:
+    found = []
+    for one in patterns(get_resolver()):
+        words = str(one.pattern).split("/")
+        address, has_object = "/" + str(one.pattern), False
+        for name, converter in one.pattern.converters.items():
+            value: object = TEXTS.get(name)
+            if name == "pk":
+                before = words[words.index("<int:pk>") - 1]
+                value, has_object = OBJECTS[before](fleet), True
+            assert value is not None, f"nothing says what {name} of {one.pattern} means"
+            kind = type(converter).__name__.removesuffix("Converter").lower()
+            kind = {"string": "str"}.get(kind, kind)
+            address = address.replace(f"<{kind}:{name}>", str(value))
+        assert "<" not in address, address
+        found.append(Route(name=one.name or "", address=address, has_object=has_object))
+    return found
+
+
+@pytest.fixture
+def imported(fleet: Fleet) -> Fleet:
+    """The fleet with an import, so that each number in a route has a row."""
+    run = ImportRun.objects.create(organisation=fleet.organisation, started_at=fleet.now)
+    assert not Import.objects.filter(run=run).exists()
+    return fleet
+
+
+@pytest.fixture
+def strangers(imported: Fleet) -> dict[str, Client]:
+    """A person of each role in another organisation, and nobody."""
+    other = Organisation.objects.get(slug="lakeside")
+    found = {"nobody": Client()}
+    for role in Role.values:
+        person = get_user_model().objects.create_user(username=f"lakeside-{role}")
+        Membership.objects.create(organisation=other, user=person, role=role)
+        found[role] = client_of(person)
+    for client in found.values():
+        client.raise_request_exception = False
+    return found
+
+
+def fingerprint() -> dict[str, tuple[int, int]]:
+    """How many rows each table of organisations has, and a sum over what is in them."""
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute(OWN_TABLES)
+        for (table,) in cursor.fetchall():
+            cursor.execute(COLUMNS, [table])
+            if wall_of(table, {name for (name,) in cursor.fetchall()}).wall is Wall.POLICY:
+                cursor.execute(
+                    f"SELECT count(*), coalesce(sum(hashtext(t::text)::bigint), 0) FROM {table} t"
+                )
+                found[table] = cursor.fetchone()
+    return found
+
+
+def asked(client: Client, method: str, address: str) -> tuple[int, bytes]:
+    answer = client.post(address, FORM) if method == "POST" else client.generic(method, address)
+    return answer.status_code, body_of_answer(answer)
+
+
+def test_nobody_of_another_organisation_sees_or_changes_anything(
+    imported: Fleet, strangers: dict[str, Client]
+) -> None:
+    every, names = routes(imported), names_of(imported)
+    make_roles()
+    before = fingerprint()
+
+    wrong = []
+    with acting_as(DatabaseRole.WEB):
+        for role, client in strangers.items():
+            for route in every:
+                for method in METHODS:
+                    # Who has logged out is nobody.
+                    if route.name == "logout" and method == "POST":
+                        continue
+                    status, body = asked(client, method, route.address)
+                    # A server that lacks something it needs says so to everybody.
+                    is_error = status >= 500 and route.name not in PUBLIC
+                    if is_error or any(name in body for name in names):
+                        wrong.append((role, method, route.address, status))
+                    if route.has_object and route.name and status not in REFUSED | {302}:
+                        wrong.append((role, method, route.address, status))
+
+    assert wrong == []
+    assert fingerprint() == before
+    assert len(every) * len(strangers) * len(METHODS) > 1000
+
+
+def test_who_is_not_logged_in_sees_what_is_public_only(
+    imported: Fleet, strangers: dict[str, Client]
+) -> None:
+    nobody, login = strangers["nobody"], reverse("login")
+
+    wrong = []
+    for route in routes(imported):
+        for method in METHODS:
+            answer = nobody.generic(method, route.address)
+            to_login = answer.status_code == 302 and answer["Location"].startswith(login)
+            is_moved = answer.status_code == 301 and not route.name
+            refused = answer.status_code in REFUSED
+            # Django's own views say which methods they have.
+            has_said = method == "OPTIONS" and not answer.content
+            if not (to_login or is_moved or refused or has_said) and route.name not in PUBLIC:
+                wrong.append((method, route.address, answer.status_code))
+
+    assert wrong == []
+
+
+def test_a_viewer_changes_nothing(imported: Fleet) -> None:
+    viewer = client_of(imported.people.viewer)
+    viewer.raise_request_exception = False
+    before = fingerprint()
+
+    wrong = []
+    for route in routes(imported):
+        for method in METHODS:
+            if route.name in OF_VIEWERS and method == "POST":
+                continue
+            if route.name in PUBLIC:
+                continue
+            status, _ = asked(viewer, method, route.address)
+            is_change = method not in ("GET", "HEAD", "OPTIONS")
+            if status >= 500 or (is_change and status not in REFUSED | {301}):
+                wrong.append((method, route.address, status))
+
+    assert wrong == []
+    assert fingerprint() == before
+
+
+def test_what_programs_ask_takes_a_token_and_no_session(imported: Fleet) -> None:
+    operator = client_of(imported.people.operator)
+
+    statuses = {
+        route.name: {asked(operator, method, route.address)[0] for method in METHODS}
+        for route in routes(imported)
+        if route.name in OF_PROGRAMS
+    }
+
+    assert statuses.keys() == OF_PROGRAMS
+    assert all(found <= {401, 405} for found in statuses.values()), statuses
