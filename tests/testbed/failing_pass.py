@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,9 +113,11 @@ def failing_pass(
     }
 
 
-def other_calls(host: Host, document: PolicyDocument) -> list[str]:
-    """By which more calls the agent writes, renames or syncs than those that go wrong here."""
-    found = calls_of(lambda: host.enforce(document)) - set(CALLS)
+def other_calls(
+    host: Host, document: PolicyDocument, *, known: Sequence[str] = CALLS
+) -> list[str]:
+    """By which more calls the agent writes, renames, syncs or speaks than those that go wrong."""
+    found = calls_of(lambda: host.enforce(document)) - set(known)
     alone(host.restore)
     return sorted(found)
 

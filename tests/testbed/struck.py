@@ -18,8 +18,10 @@ from pathlib import Path
 
 CALLS = ("write", "rename", "fsync", "ftruncate")
 """By which Python writes, renames and syncs on x86-64; `calls_of` tells if there are more."""
+SOCKET_CALLS = ("sendto", "recvfrom")
+"""By which it speaks with another process, where the work does."""
 ERROR, KILL = "error=EIO", "signal=KILL"
-_CHANGING = "/^(p?write|rename|.*sync|truncate|ftruncate)"
+_CHANGING = "/^(p?write|rename|.*sync|truncate|ftruncate|send|recv)"
 _DEADLINE_S = 60.0
 
 
@@ -32,7 +34,7 @@ class Struck:
 
 
 def calls_of(work: Callable[[], object]) -> frozenset[str]:
-    """The names of the calls by which the work writes, renames and syncs."""
+    """The names of the calls by which the work writes, renames, syncs, and speaks by sockets."""
     _, log = _traced(work, ["-e", f"trace={_CHANGING}"])
     return frozenset(re.findall(r"^(?:\d+ +)?(\w+)\(", log, re.MULTILINE))
 
