@@ -40,6 +40,12 @@ def accept(
             f"revision {document.revision} has expired at {document.expires_at.isoformat()}; "
             "does the service renew it, and do the clocks agree?"
         )
+    if document.pools:
+        # What they hold back must not be left out in silence.
+        names = ", ".join(sorted(repr(pool.name) for pool in document.pools))
+        raise RefusedDocument(
+            f"revision {document.revision} has pools ({names}), which this agent cannot enforce"
+        )
     for spec in document.resources:
         if spec.unit is Unit.BITS_PER_S:
             _check_host_part(document, spec)

@@ -15,7 +15,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from enforcers import canonical_json, document_v1, field_checks, report_v1, report_v2, signature
+from enforcers import (
+    canonical_json,
+    document_v1,
+    field_checks,
+    pools,
+    report_v1,
+    report_v2,
+    signature,
+)
 from enforcers.canonical_json import decode as decode  # noqa: PLC0414  (the service stores so)
 from enforcers.canonical_json import parse as parse  # noqa: PLC0414  (the service stores so)
 from enforcers.errors import ContractError as ContractError  # noqa: PLC0414  (part of the wire)
@@ -24,13 +32,13 @@ from enforcers.outcomes import ControlKind as ControlKind  # noqa: PLC0414  (par
 from enforcers.outcomes import ControlOutcome as ControlOutcome  # noqa: PLC0414  (part of the wire)
 from enforcers.outcomes import ControlOutcomes as ControlOutcomes  # noqa: PLC0414  (the same)
 from enforcers.outcomes import Outcome as Outcome  # noqa: PLC0414  (part of the wire)
+from enforcers.pools import Pool as Pool  # noqa: PLC0414  (part of the wire)
 
 DOCUMENT_VERSION = 2
 DOCUMENT_MEDIA = f"application/json; schema={DOCUMENT_VERSION}"
 """By this in its header Accept an agent says which documents it reads."""
 REPORT_VERSION = 3
 LONGEST_SELECTOR = 1024
-LARGEST_SHARES = 1_000_000
 HOST_TRAFFIC = "host_traffic"
 """The kind of selector of the host's own traffic: all that no other selector of it claims."""
 HOST_KIND = "host_kind"
@@ -127,7 +135,7 @@ class Allocation:
     """The controls of one workload on one resource; `limit` None means no limit.
 
     `joint_limit` is one over several hosts; `limit` is then this host's part by the policy, and
-    the parts of all hosts add up to it.
+    the parts of all hosts add up to it. `pool` is the id of the pool that it is in.
     """
 
     id: str
@@ -141,6 +149,7 @@ class Allocation:
     limit_scope: LimitScope = LimitScope.PER_VDISK
     io_count: IoCount = IoCount.PLAIN
     joint_limit: float | None = None
+    pool: str | None = None
 
     def __post_init__(self) -> None:
         field_checks.check_name("id", self.id)
@@ -148,8 +157,7 @@ class Allocation:
         field_checks.check_name("resource", self.resource)
         field_checks.check_not_negative("reservation", self.reservation)
         field_checks.check_not_negative("entitlement", self.entitlement)
-        if not 1 <= self.shares <= LARGEST_SHARES:
-            raise ContractError("$.shares", f"must be within 1..{LARGEST_SHARES}")
+        field_checks.check_shares("shares", self.shares)
         if self.limit is not None:
             field_checks.check_positive("limit", self.limit)
             if self.limit < self.reservation:
@@ -175,6 +183,7 @@ class PolicyDocument:
     dry_run: bool
     resources: tuple[ResourceSpec, ...]
     allocations: tuple[Allocation, ...]
+    pools: tuple[Pool, ...] = ()
     signature: str | None = None
 
     def __post_init__(self) -> None:
@@ -194,6 +203,18 @@ class PolicyDocument:
             [item.resource for item in self.allocations],
             {spec.name for spec in self.resources},
         )
+        self._check_pools()
+
+    def _check_pools(self) -> None:
+        uplinks = {spec.name for spec in self.resources if spec.kind is ResourceKind.UPLINK}
+        pools.check_pools(self.pools, uplinks, {item.id for item in self.allocations})
+        members = [(item.pool, item.resource, item.reservation) for item in self.allocations]
+        pools.check_members(self.pools, members)
+        for place, item in enumerate(self.allocations):
+            if item.pool is not None and item.selector.kind in {HOST_TRAFFIC, HOST_KIND}:
+                raise ContractError(
+                    f"$.allocations[{place}].pool", "the host's own traffic is in no pool"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +363,7 @@ def decode_document(data: bytes | str) -> PolicyDocument:
     plain = canonical_json.parse(data)
     known = document_v1.VERSION if document_v1.is_former(plain) else DOCUMENT_VERSION
     return canonical_json.decode_known(
-        PolicyDocument, _with_divides(document_v1.upgraded(plain, defaults)), known=known
+        PolicyDocument, _with_unsaid(document_v1.upgraded(plain, defaults)), known=known
     )
 
 
@@ -355,22 +376,33 @@ def document_version(accept: str) -> int:
 
 def _plain(document: PolicyDocument) -> dict[str, Any]:
     plain = canonical_json.to_plain(document)
-    # It is written only where it is said, so that agents that do not know it read all others.
+    # They are written only where they say something, so that agents that do not know them read
+    # all others.
     resources = [
         {key: value for key, value in spec.items() if key != "divides" or value}
         for spec in plain["resources"]
     ]
-    return document_v1.downgraded({**plain, "resources": resources})
-
-
-def _with_divides(plain: Any) -> Any:
-    if not isinstance(plain, dict) or not isinstance(plain.get("resources"), list):
-        return plain
-    resources = [
-        {"divides": False, **spec} if isinstance(spec, dict) else spec
-        for spec in plain["resources"]
+    allocations = [
+        {key: value for key, value in item.items() if key != "pool" or value is not None}
+        for item in plain["allocations"]
     ]
-    return {**plain, "resources": resources}
+    written = {**plain, "resources": resources, "allocations": allocations}
+    if not document.pools:
+        del written["pools"]
+    return document_v1.downgraded(written)
+
+
+def _with_unsaid(plain: Any) -> Any:
+    """With what `_plain` leaves out."""
+    if not isinstance(plain, dict):
+        return plain
+    filled = {"pools": [], **plain}
+    for name, key, value in (("resources", "divides", False), ("allocations", "pool", None)):
+        if isinstance(plain.get(name), list):
+            filled[name] = [
+                {key: value, **item} if isinstance(item, dict) else item for item in plain[name]
+            ]
+    return filled
 
 
 def encode_report(report: ComplianceReport) -> bytes:

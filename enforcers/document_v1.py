@@ -1,6 +1,6 @@
 """Documents of version 1, in which a limit said neither its scope nor what it counts.
 
-Nor did a resource say whether equal shares are meant.
+Nor did a resource say whether equal shares are meant, and there were no pools.
 
 They are signed as they are written, so a document keeps its version wherever it is.
 """
@@ -10,8 +10,9 @@ from typing import Any
 from enforcers.errors import ContractError
 
 VERSION = 1
-_ADDED = ("limit_scope", "io_count", "joint_limit")
+_ADDED = ("limit_scope", "io_count", "joint_limit", "pool")
 _ADDED_TO_RESOURCES = ("divides",)
+_POOLS = "pools"
 
 
 def is_former(plain: Any) -> bool:
@@ -25,7 +26,7 @@ def downgraded(plain: dict[str, Any]) -> dict[str, Any]:
     if plain["schema_version"] != VERSION:
         return plain
     return {
-        **plain,
+        **{key: value for key, value in plain.items() if key != _POOLS},
         "resources": _without(plain["resources"], _ADDED_TO_RESOURCES),
         "allocations": _without(plain["allocations"], _ADDED),
     }
@@ -42,6 +43,8 @@ def upgraded(plain: Any, defaults: dict[str, str | None]) -> Any:
     """
     if not is_former(plain) or not isinstance(plain.get("allocations"), list):
         return plain
+    if _POOLS in plain:
+        raise ContractError(f"$.{_POOLS}", "unknown key")
     for name, added in (("resources", _ADDED_TO_RESOURCES), ("allocations", _ADDED)):
         items = plain.get(name)
         for place, item in enumerate(items if isinstance(items, list) else ()):

@@ -8,6 +8,7 @@ from enforcers.errors import ContractError
 LONGEST_NAME = 509
 """A host of 253 characters, a slash and a device of 255: the longest name of a resource."""
 LONGEST_WORD = 32
+LARGEST_SHARES = 1_000_000
 _WORD = re.compile(rf"[a-z][a-z0-9_]{{0,{LONGEST_WORD - 1}}}")
 
 
@@ -35,6 +36,12 @@ def check_not_negative(field: str, value: float) -> None:
     """Refuse anything but a finite number of at least 0."""
     if not (math.isfinite(value) and value >= 0):
         raise ContractError(f"$.{field}", "must be a finite number of at least 0")
+
+
+def check_shares(field: str, value: int) -> None:
+    """Refuse shares that are out of range."""
+    if not 1 <= value <= LARGEST_SHARES:
+        raise ContractError(f"$.{field}", f"must be within 1..{LARGEST_SHARES}")
 
 
 def check_unique(field: str, key: str, values: list[str]) -> None:
