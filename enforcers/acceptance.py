@@ -11,6 +11,7 @@ from enforcers.contract import (
 )
 from enforcers.errors import RefusedDocument
 from enforcers.lease import CLOCK_TOLERANCE
+from enforcers.pools import reserved_together
 
 # Rounding of sums, not slack.
 RELATIVE_ROUNDING = 1e-9
@@ -40,12 +41,6 @@ def accept(
             f"revision {document.revision} has expired at {document.expires_at.isoformat()}; "
             "does the service renew it, and do the clocks agree?"
         )
-    if document.pools:
-        # What they hold back must not be left out in silence.
-        names = ", ".join(sorted(repr(pool.name) for pool in document.pools))
-        raise RefusedDocument(
-            f"revision {document.revision} has pools ({names}), which this agent cannot enforce"
-        )
     for spec in document.resources:
         if spec.unit is Unit.BITS_PER_S:
             _check_host_part(document, spec)
@@ -62,7 +57,8 @@ def _check_host_part(document: PolicyDocument, spec: ResourceSpec) -> None:
     part = host_part_bits_per_s(spec.capacity)
     own = [item for item in document.allocations if item.resource == spec.name]
     host = [item for item in own if item.selector.kind == HOST_TRAFFIC]
-    workloads = sum(item.reservation for item in own if item not in host)
+    pools = [pool for pool in document.pools if pool.resource == spec.name]
+    workloads = reserved_together([item for item in own if item not in host], pools)
     for item in host:
         # The contract allows no limit below the reservation.
         if item.reservation < part * (1 - RELATIVE_ROUNDING):
@@ -93,6 +89,7 @@ def _check_succession(document: PolicyDocument, held: PolicyDocument) -> None:
         return
     # A renewed lease differs in its times, and dry run may be switched; all else is fixed.
     is_same = document.host == held.host and document.resources == held.resources
+    is_same = is_same and document.pools == held.pools
     if not is_same or document.allocations != held.allocations:
         raise RefusedDocument(
             f"revision {document.revision} has another content than the one held"

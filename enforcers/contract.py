@@ -43,6 +43,8 @@ HOST_TRAFFIC = "host_traffic"
 """The kind of selector of the host's own traffic: all that no other selector of it claims."""
 HOST_KIND = "host_kind"
 """The kind of selector of one kind of the host's own traffic, as its agent tells kinds."""
+POOL = "pool"
+"""Named among its kinds of selectors by a mechanism that holds pools; no selector has it."""
 # The host's own part of an uplink: of a slow link 10 %, of a fast one 5 %.
 HOST_SMALL_RATIO = 0.05
 HOST_LARGE_RATIO = 0.10

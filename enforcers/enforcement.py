@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from enforcers.contract import Outcome, PolicyDocument
+from enforcers.contract import POOL, Outcome, PolicyDocument
 from enforcers.device_locks import DeviceLocks
 from enforcers.errors import CommandError, MonitorError, StateError
 from enforcers.executor import Executor, Writes
@@ -206,6 +206,8 @@ class Enforcement:
         if desired.allocations and not support.supported:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=support.reason)
             return Plan(notes={item.id: note for item in desired.allocations}), {}
+        if desired.pools and POOL not in support.selectors:
+            return _without_pools(target[0], desired), {}
         observed = mechanism.observe(desired, self._ledger.of(*target))
         return mechanism.plan(desired, observed), mechanism.read_back(desired, observed)
 
@@ -291,6 +293,14 @@ def _by_target(document: PolicyDocument | None) -> dict[Target, Desired]:
     for spec in document.resources:
         own = tuple(item for item in document.allocations if item.resource == spec.name)
         if own:
-            desired = Desired(device=spec.device, spec=spec, allocations=own)
+            pools = tuple(pool for pool in document.pools if pool.resource == spec.name)
+            desired = Desired(device=spec.device, spec=spec, allocations=own, pools=pools)
             result[spec.mechanism, spec.device] = desired
     return result
+
+
+def _without_pools(mechanism: str, desired: Desired) -> Plan:
+    """Nothing is enforced: without its pool a workload could take what the pool holds back."""
+    names = ", ".join(sorted(repr(pool.name) for pool in desired.pools))
+    note = Note(outcome=Outcome.UNSUPPORTED, reason=f"{mechanism} holds no pools, such as {names}")
+    return Plan(notes={item.id: note for item in desired.allocations})

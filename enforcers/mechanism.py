@@ -11,6 +11,7 @@ from enforcers.contract import (
     ControlKind,
     MechanismSupport,
     Outcome,
+    Pool,
     ResourceSpec,
     Setting,
 )
@@ -49,6 +50,7 @@ class Desired:
     device: str
     spec: ResourceSpec | None
     allocations: tuple[Allocation, ...]
+    pools: tuple[Pool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from enforcers import field_checks
 from enforcers.errors import ContractError
@@ -12,6 +13,19 @@ RELATIVE_ROUNDING = 1e-9
 
 Member = tuple[str | None, str, float]
 """Of an allocation: the id of its pool, its resource and its reservation."""
+
+
+class MayBeMember(Protocol):
+    """What says which pool it is in."""
+
+    @property
+    def pool(self) -> str | None: ...
+
+    @property
+    def reservation(self) -> float: ...
+
+
+MemberT = TypeVar("MemberT", bound=MayBeMember)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +96,17 @@ def check_members(pools: Sequence[Pool], members: Sequence[Member]) -> None:
                 f"the members of pool {pool.name!r} reserve {reserved[pool.id]:g}, and its limit "
                 f"is {most:g}",
             )
+
+
+def members_of(key: str, items: Sequence[MemberT]) -> list[MemberT]:
+    """Those in the pool with this id."""
+    return [item for item in items if item.pool == key]
+
+
+def reserved_together(items: Sequence[MayBeMember], pools: Sequence[Pool]) -> float:
+    """What these and the pools reserve: what members reserve is in the pool's reservation."""
+    alone = sum(item.reservation for item in items if item.pool is None)
+    return alone + sum(
+        max(pool.reservation, sum(item.reservation for item in members_of(pool.id, items)))
+        for pool in pools
+    )

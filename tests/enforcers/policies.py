@@ -7,6 +7,7 @@ from enforcers.contract import (
     HOST_TRAFFIC,
     Allocation,
     PolicyDocument,
+    Pool,
     ReservationMode,
     ResourceKind,
     ResourceSpec,
@@ -99,9 +100,27 @@ def group(path: str, **change: Any) -> Allocation:
     return Allocation(**{**values, **change})
 
 
-def desired(spec: ResourceSpec, *allocations: Allocation) -> Desired:
+def pool(**change: Any) -> Pool:
+    """A pool on the uplink that is told by nothing but its terms."""
+    values: dict[str, Any] = {
+        "id": "pool-1",
+        "name": "web",
+        "resource": "uplink0",
+        "reservation": 20e6,
+        "limit": 40e6,
+        "shares": None,
+    }
+    return Pool(**{**values, **change})
+
+
+def member(number: int, reservation: float = 0.0, **change: Any) -> Allocation:
+    """What workload number N has on the uplink as one of the pool."""
+    return vnic(number, reservation, **{"pool": "pool-1", **change})
+
+
+def desired(spec: ResourceSpec, *allocations: Allocation, pools: tuple[Pool, ...] = ()) -> Desired:
     """What one device shall enforce."""
-    return Desired(device=spec.device, spec=spec, allocations=allocations)
+    return Desired(device=spec.device, spec=spec, allocations=allocations, pools=pools)
 
 
 def nothing(device: str) -> Desired:

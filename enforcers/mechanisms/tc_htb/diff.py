@@ -18,14 +18,15 @@ from enforcers.mechanisms.tc_htb.observed import (
 from enforcers.mechanisms.tc_htb.program import LOADER, LOADER_NAME
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import ROOT_PARENT, Filter, HtbClass
-from enforcers.mechanisms.tc_htb.tree import HostPart, Leaf, Tree
+from enforcers.mechanisms.tc_htb.tree import HostPart, Leaf, PoolPart, Tree
 from enforcers.outcomes import ALL_CONTROLS
 
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
 BURST_TOLERANCE_RATIO = 0.02
 BURST_TOLERANCE_S = 2e-6
 # How deep a class is, by its parent; queues and filters come after all classes.
-_DEPTHS = {HANDLE: 1, ROOT_CLASS: 2, HOST_CLASS: 3}
+_DEPTHS = {HANDLE: 1, ROOT_CLASS: 2}
+_INNER_DEPTH = 3
 _LEAF_DEPTH = 4
 
 
@@ -36,6 +37,8 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
         changes.append(_add_root(observed.device, observed))
     changes += _class_changes(observed, ROOT_CLASS, HANDLE, tree.root, None)
     changes += _host_changes(tree.host, observed)
+    for part in tree.pools:
+        changes += _pool_changes(part, observed)
     changes += _program_changes(tree, observed)
     present = {(told_by(item), item.flowid) for item in observed.filters}
     for owner, leaf in tree.leaves():
@@ -96,12 +99,34 @@ def _host_changes(host: HostPart, observed: HtbObserved) -> list[Change]:
     return [replace(change, controls=controls) for change in changes]
 
 
+def _pool_changes(part: PoolPart, observed: HtbObserved) -> list[Change]:
+    """The inner class of a pool, which is one of each member's changes."""
+    observed = _at_its_place(observed, part.classid, ROOT_CLASS)
+    controls = _controls(observed.classes.get(part.classid), part.numbers)
+    first, *others = part.members
+    changes = _class_changes(observed, part.classid, ROOT_CLASS, part.numbers, first)
+    return [
+        replace(
+            change,
+            target=f"{change.target} of pool {part.pool.name!r}",
+            controls=controls,
+            also_of=frozenset(others),
+        )
+        for change in changes
+    ]
+
+
+def _at_its_place(observed: HtbObserved, classid: str, parent: str) -> HtbObserved:
+    """Without the class if it is elsewhere: HTB moves none, so it is removed and made anew."""
+    present = observed.classes.get(classid)
+    is_elsewhere = present is not None and present.parent != parent
+    return observed.without(classid) if is_elsewhere else observed
+
+
 def _leaf_changes(leaf: Leaf, observed: HtbObserved, owner: str | None) -> list[Change]:
     """A class and its queue, which is sized by the class's numbers."""
+    observed = _at_its_place(observed, leaf.classid, leaf.parent)
     present = observed.classes.get(leaf.classid)
-    if present is not None and present.parent != leaf.parent:
-        # HTB moves no class: it is removed and made anew.
-        observed, present = observed.without(leaf.classid), None
     controls = _controls(present, leaf.numbers)
     changes = _class_changes(observed, leaf.classid, leaf.parent, leaf.numbers, owner)
     changes += _queue_changes(leaf, observed, owner)
@@ -137,7 +162,7 @@ def _class_changes(
                 *("burst", str(wanted.burst_bytes), "cburst", str(wanted.cburst_bytes)),
             ),
             effect=Effect.SHRINK if shrinks else Effect.GROW,
-            depth=_DEPTHS[parent],
+            depth=_DEPTHS.get(parent, _INNER_DEPTH),
             allocation=allocation,
         )
     ]
@@ -236,6 +261,7 @@ def _removals(tree: Tree, observed: HtbObserved) -> list[Change]:
     parents[ROOT_CLASS] = ROOT_PARENT
     if tree.host.inner is not None:
         parents[HOST_CLASS] = ROOT_CLASS
+    parents |= {part.classid: ROOT_CLASS for part in tree.pools}
     matches = [(one, leaf.classid) for _, leaf in tree.leaves() for one in leaf.matches]
     wanted = {(match.told, classid) for match, classid in matches}
     places = {(match.protocol, match.pref) for match, _ in matches}
@@ -256,7 +282,7 @@ def _removals(tree: Tree, observed: HtbObserved) -> list[Change]:
     for classid, present in observed.classes.items():
         if parents.get(classid) != present.parent:
             words = ("class", "del", "dev", device, "classid", classid)
-            depth = _DEPTHS.get(present.parent, _LEAF_DEPTH)
+            depth = _DEPTHS.get(present.parent, _INNER_DEPTH)
             text = _present_text(present)
             changes.append(_removal(f"{device} class {classid}", text, words, depth))
     return changes

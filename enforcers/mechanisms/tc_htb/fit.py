@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from enforcers.contract import Allocation, Outcome, ReservationMode, ResourceSpec, Unit
+from enforcers.contract import Allocation, Outcome, Pool, ReservationMode, ResourceSpec, Unit
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
 from enforcers.mechanisms.tc_htb.sizing import Guarantee
+from enforcers.pools import members_of
 
 # Rounding of sums, not slack: reservations that truly exceed the link are refused.
 RELATIVE_ROUNDING = 1e-9
@@ -28,6 +29,29 @@ def guarantee(spec: ResourceSpec, allocation: Allocation) -> Guarantee:
     return Guarantee(reservation=allocation.reservation, entitlement=entitlement)
 
 
+def guarantees(
+    spec: ResourceSpec, allocations: Sequence[Allocation], pools: Sequence[Pool]
+) -> dict[str, Guarantee]:
+    """By id what becomes the rate of each pool, and of each allocation without one."""
+    alone = {item.id: guarantee(spec, item) for item in allocations if item.pool is None}
+    return alone | {
+        pool.id: _of_pool(
+            pool, [guarantee(spec, item) for item in members_of(pool.id, allocations)]
+        )
+        for pool in pools
+    }
+
+
+def _of_pool(pool: Pool, members: Sequence[Guarantee]) -> Guarantee:
+    """Entitlements never raise the rate above the limit, for HTB lets rates through."""
+    entitled = sum(max(item.reservation, item.entitlement) for item in members)
+    return Guarantee(
+        reservation=max(pool.reservation, sum(item.reservation for item in members)),
+        entitlement=entitled if pool.limit is None else min(entitled, pool.limit),
+        least=sum(item.least for item in members),
+    )
+
+
 def host_rate_of(spec: ResourceSpec, host: Allocation | None) -> int:
     """The rate of the host's own traffic: what the policy reserves for it, never less than its
     part of the uplink.
@@ -37,7 +61,10 @@ def host_rate_of(spec: ResourceSpec, host: Allocation | None) -> int:
 
 
 def whole_problem(
-    spec: ResourceSpec, allocations: Sequence[Allocation], host: Allocation | None
+    spec: ResourceSpec,
+    allocations: Sequence[Allocation],
+    host: Allocation | None,
+    pools: Sequence[Pool] = (),
 ) -> Note | None:
     """Why an interface is refused as a whole; `allocations` are those of workloads."""
     if spec.unit is not Unit.BITS_PER_S:
@@ -54,15 +81,22 @@ def whole_problem(
             f"classes of {sizing.MINIMUM_RATE_BITS_PER_S} bit/s beside the {host_rate} bit/s "
             "for the host's own traffic",
         )
-    guarantees = [guarantee(spec, item) for item in allocations]
-    total = sum(max(item.reservation, item.entitlement) for item in guarantees)
+    wanted = guarantees(spec, allocations, pools)
+    for pool in pools:
+        if pool.limit is not None and pool.limit < wanted[pool.id].least:
+            return Note(
+                outcome=Outcome.UNSUPPORTED,
+                reason=f"the limit of pool {pool.name!r}, {pool.limit:.0f} bit/s, is too small "
+                f"for a class of {sizing.MINIMUM_RATE_BITS_PER_S} bit/s for each of its members",
+            )
+    total = sum(max(item.reservation, item.entitlement) for item in wanted.values())
     if total > spec.capacity * (1 + RELATIVE_ROUNDING):
         return Note(
             outcome=Outcome.FAILED,
             reason=f"guarantees of {total:.0f} bit/s exceed the {spec.capacity:.0f} bit/s of "
             f"{spec.device}; HTB would let them through together",
         )
-    reserved = sum(item.reservation for item in guarantees)
+    reserved = sum(item.reservation for item in wanted.values())
     if reserved > room * (1 + RELATIVE_ROUNDING):
         return Note(
             outcome=Outcome.FAILED,

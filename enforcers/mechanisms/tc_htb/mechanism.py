@@ -1,11 +1,13 @@
 """Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from enforcers.contract import (
+    POOL,
     Allocation,
     Control,
     ControlKind,
@@ -55,8 +57,9 @@ from enforcers.mechanisms.tc_htb.shape_incoming import (
 from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Classifier, Table
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, HtbClass
-from enforcers.mechanisms.tc_htb.tree import Tree
+from enforcers.mechanisms.tc_htb.tree import Tree, describe_pool
 from enforcers.mechanisms.tc_htb.trial import Trials
+from enforcers.mechanisms.tc_htb.turns import Waiting
 from enforcers.mechanisms.tc_htb.wanted import wanted_tree
 from enforcers.retry import Retries
 
@@ -135,6 +138,8 @@ class TcHtb:
         self._incoming = IncomingLooks(host.runner, self._looks)
         self._trials = Trials(host.runner, host.host_fs, host.clock_s)
         self._planned: dict[str, _Planned] = {}
+        # By device, that of what comes in too, which members of pools want their turns.
+        self._waiting = defaultdict[str, Waiting](Waiting)
         # By device what its BPF filter looks up and shall look up; the kernel shows the name only.
         self._tables: dict[str, dict[str, Table]] = {}
 
@@ -160,9 +165,12 @@ class TcHtb:
             or f"HTB, {self._queues} and {self._filters} work, tried in a namespace of their own; "
             + self._incoming_support(),
             units=(Unit.BITS_PER_S,),
-            selectors=BY_U32 if problem or self._classifier.program is None else tuple(Kind),
+            selectors=(*self._selectors(problem), POOL),
             holds=HOLDS,
         )
+
+    def _selectors(self, problem: str | None) -> tuple[str, ...]:
+        return BY_U32 if problem or self._lacks_program else tuple(Kind)
 
     def _incoming_support(self) -> str:
         """To try it loads modules, and with one of them the kernel makes devices on the host."""
@@ -265,7 +273,7 @@ class TcHtb:
             # An interface that may not be touched any more is put back.
             notes = {item.id: note for item in desired.allocations}
             return replace(_both(restoring(observed), back), notes=notes), None
-        tree, notes = self._tree(desired.spec, desired.allocations, observed)
+        tree, notes = self._tree(desired.spec, desired, observed)
         if tree is None:
             return Plan(notes=notes), None
         known = [table for table in (observed.table, tree.table) if table is not None]
@@ -273,7 +281,7 @@ class TcHtb:
         plan = Plan(
             changes=tuple(build_changes(tree, observed)),
             wanted={
-                item.id: tree.setting(numbers, classid)
+                item.id: tree.setting(numbers, classid, above=_above(tree, item, {}))
                 for item, classid, numbers, _ in tree.classes()
             },
             notes=notes,
@@ -341,12 +349,14 @@ class TcHtb:
         }
 
     def _tree(
-        self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
+        self, spec: ResourceSpec, desired: Desired, observed: HtbObserved
     ) -> tuple[Tree | None, dict[str, Note]]:
         return wanted_tree(
             spec,
-            allocations,
+            desired.allocations,
             observed,
+            pools=desired.pools,
+            idle=self._waiting[observed.device].idle,
             kinds=self._kinds,
             has_fq_codel=self._has_fq_codel,
             classifier=self._classifier,
@@ -455,6 +465,16 @@ def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:
     )
 
 
+def _above(tree: Tree, item: Allocation, classes: Mapping[str, HtbClass]) -> str:
+    """The class of its pool as it is in these classes, else as it is wanted."""
+    part = tree.part_of(item)
+    if part is None:
+        return ""
+    present = classes.get(part.classid)
+    numbers = part.numbers if present is None else _shown_numbers(part.numbers, present)
+    return describe_pool(part, numbers)
+
+
 def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]:
     below = observed.below()
     for item, classid, numbers, thing in tree.classes():
@@ -465,7 +485,11 @@ def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]
             item.id,
             _Shown(
                 thing=thing,
-                setting=tree.setting(_shown_numbers(numbers, present), classid),
+                setting=tree.setting(
+                    _shown_numbers(numbers, present),
+                    classid,
+                    above=_above(tree, item, observed.classes),
+                ),
                 classid=classid,
                 below=below.get(classid, ()),
             ),

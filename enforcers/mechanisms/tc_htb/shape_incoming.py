@@ -30,6 +30,7 @@ from enforcers.mechanisms.tc_htb.incoming import (
     bridge_of,
 )
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
+from enforcers.mechanisms.tc_htb.pooled import PlacedPool
 from enforcers.mechanisms.tc_htb.sized import Placed, sized_tree
 from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets, largest_of
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree
@@ -165,13 +166,20 @@ def _wanted(
     own = [branch for branch in outgoing.branches if branch.allocation.id in told]
     allocations = [branch.allocation for branch in own]
     firsts = {key: matches[0] for key, matches in told.items()}
-    classids = numbers_by_filters(allocations, firsts, tree)
+    pools = [
+        PlacedPool(pool=part.pool, classid=part.classid)
+        for part in outgoing.pools
+        if any(key in told for key in part.members)
+    ]
+    of_pools = {item.pool.id: item.classid for item in pools}
+    classids = numbers_by_filters(allocations, firsts, tree, of_pools)
     link = observed.links[observed.device]
     merged = Packets(frame_bytes=link.frame_bytes, largest_bytes=_MERGED_BYTES)
     sized = sized_tree(
         spec,
         [_placed(branch, classids, firsts) for branch in own if branch.allocation.id in classids],
         largest_of([link.packets, merged]),
+        pools=pools,
         host=outgoing.host.allocation,
         kinds=(),
         stated={},

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from enforcers.contract import Allocation, ResourceSpec
+from enforcers.contract import Allocation, Pool, ResourceSpec
 from enforcers.mechanisms.tc_htb import sizing
 from enforcers.mechanisms.tc_htb.classify import Claim, Match
-from enforcers.mechanisms.tc_htb.fit import guarantee, host_rate_of
+from enforcers.mechanisms.tc_htb.fit import host_rate_of
 from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
 from enforcers.mechanisms.tc_htb.host_kinds import NORMAL_SHARES, HostKind
 from enforcers.mechanisms.tc_htb.leaf_queue import (
@@ -24,9 +24,16 @@ from enforcers.mechanisms.tc_htb.observed import (
     KIND_CLASSES,
     ROOT_CLASS,
 )
+from enforcers.mechanisms.tc_htb.pooled import (
+    PlacedPool,
+    counted_shares,
+    fitted_rates,
+    smallest_stated,
+    top_level,
+)
 from enforcers.mechanisms.tc_htb.signs import Sign
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Packets
-from enforcers.mechanisms.tc_htb.tree import Branch, HostPart, Leaf, Tree
+from enforcers.mechanisms.tc_htb.tree import Branch, HostPart, Leaf, PoolPart, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +102,7 @@ def sized_tree(
     placed: Sequence[Placed],
     packets: Packets,
     *,
+    pools: Sequence[PlacedPool],
     host: Allocation | None,
     kinds: Sequence[TrafficKind],
     stated: Mapping[HostKind, Allocation],
@@ -108,21 +116,22 @@ def sized_tree(
     host_rate = host_rate_of(spec, host)
     own = _Host(allocation=host, rate=host_rate, kinds=kinds, stated=stated)
     allocations = [item.allocation for item in placed]
-    rates = sizing.fit_rates(
-        {item.id: guarantee(spec, item) for item in allocations}, capacity - own.whole_rate
-    )
-    turns = _turns(allocations, own, capacity, packets, rates=rates)
+    known = [item.pool for item in pools]
+    rates = fitted_rates(spec, allocations, known, capacity - own.whole_rate)
+    turns = _turns(allocations, known, own, capacity, packets, rates=rates)
+    parts = {item.pool.id: _pool_part(turns, item, rates, allocations) for item in pools}
 
     def branch(item: Placed) -> Branch:
         key = item.allocation.id
+        part = parts.get(item.allocation.pool or "")
         numbers = _numbers(
             turns, rates[key], limit=item.allocation.limit, quantum_bytes=turns.quanta[key]
         )
         leaf = Leaf(
             classid=item.classid,
-            parent=ROOT_CLASS,
+            parent=ROOT_CLASS if part is None else part.classid,
             numbers=numbers,
-            queue=_queue(turns, numbers, has_fq_codel=has_fq_codel),
+            queue=_queue(turns, _within(numbers, part), has_fq_codel=has_fq_codel),
             matches=(item.claim.told,) if isinstance(item.claim.told, Match) else (),
             signs=(item.claim.told,) if isinstance(item.claim.told, Sign) else (),
         )
@@ -132,13 +141,39 @@ def sized_tree(
         root=_root_numbers(turns),
         host=_host_part(turns, own, has_fq_codel=has_fq_codel),
         branches=tuple(branch(item) for item in placed),
+        pools=tuple(parts.values()),
         base_quantum_bytes=turns.base_bytes,
         smallest_shares=turns.smallest_shares,
     )
 
 
+def _pool_part(
+    turns: _Turns, item: PlacedPool, rates: Mapping[str, int], allocations: Sequence[Allocation]
+) -> PoolPart:
+    """HTB gives an inner class no turn of its own: it has those of its leaves."""
+    members = tuple(one.id for one in allocations if one.pool == item.pool.id)
+    quantum_bytes = min(sum(turns.quanta[key] for key in members), sizing.LARGEST_QUANTUM_BYTES)
+    return PoolPart(
+        pool=item.pool,
+        classid=item.classid,
+        numbers=_numbers(
+            turns, rates[item.pool.id], limit=item.pool.limit, quantum_bytes=quantum_bytes
+        ),
+        members=members,
+    )
+
+
+def _within(numbers: ClassNumbers, part: PoolPart | None) -> ClassNumbers:
+    """What a member's queue is sized by: its pool's limit holds for it as well."""
+    if part is None:
+        return numbers
+    ceil = min(numbers.ceil_bits_per_s, part.numbers.ceil_bits_per_s)
+    return replace(numbers, ceil_bits_per_s=ceil)
+
+
 def _turns(
     allocations: Sequence[Allocation],
+    pools: Sequence[Pool],
     host: _Host,
     capacity: int,
     packets: Packets,
@@ -149,8 +184,8 @@ def _turns(
 
     Each kind of the host's own traffic has a turn of its own: 100 of its shares are the host's.
     """
-    shares = [item.shares for item in allocations]
-    host_shares = min(shares, default=1)
+    counted = counted_shares(allocations, pools)
+    host_shares = smallest_stated(allocations, pools)
     if host.allocation is not None:
         host_shares = host.allocation.shares
     of_kinds = {
@@ -159,23 +194,22 @@ def _turns(
         else host_shares * item.shares / NORMAL_SHARES
         for item in host.kinds
     }
-    every = [*shares, *(of_kinds.values() or [host_shares])]
+    every = [*counted.values(), *(of_kinds.values() or [host_shares])]
     smallest = min(every)
     burst = sizing.leaf_burst_bytes(max([host.whole_rate, *rates.values()]), packets)
     base = sizing.base_quantum_bytes(capacity, every, burst, packets)
+    top = top_level(allocations, pools)
     return _Turns(
         capacity=capacity,
         packets=packets,
         base_bytes=base,
         smallest_shares=smallest,
         host_shares=host_shares,
-        quanta={
-            item.id: sizing.quantum_bytes(base, item.shares, smallest) for item in allocations
-        },
+        quanta={key: sizing.quantum_bytes(base, own, smallest) for key, own in counted.items()},
         kind_quanta={
             kind: sizing.quantum_bytes(base, own, smallest) for kind, own in of_kinds.items()
         },
-        rest=max(capacity - host.whole_rate - sum(rates.values()), 0.0),
+        rest=max(capacity - host.whole_rate - sum(rates[key] for key in top), 0.0),
     )
 
 

@@ -40,10 +40,14 @@ class ClassNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """The wanted rate of a class: its reservation, and its entitlement if that fits."""
+    """The wanted rate of a class: its reservation, and its entitlement if that fits.
+
+    `least` is the minimum rate of HTB, of an inner class that of all classes below it.
+    """
 
     reservation: float
     entitlement: float
+    least: float = MINIMUM_RATE_BITS_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +105,7 @@ def fit_rates(guarantees: Mapping[str, Guarantee], room: float) -> dict[str, int
     met first; of what is entitled above them each class gets the same part. Requires
     reservations that fit; they give way only to HTB's minimum rate of the other classes.
     """
-    minima = dict.fromkeys(guarantees, float(MINIMUM_RATE_BITS_PER_S))
+    minima = {key: item.least for key, item in guarantees.items()}
     reserved = _raised(minima, {key: item.reservation for key, item in guarantees.items()}, room)
     entitled = _raised(reserved, {key: item.entitlement for key, item in guarantees.items()}, room)
     return {key: shown_rate_bits_per_s(rate) for key, rate in entitled.items()}

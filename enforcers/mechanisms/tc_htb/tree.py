@@ -1,9 +1,9 @@
 """An HTB tree: the root class, the host's own traffic by kind, and a class per workload."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from enforcers.contract import Allocation, Setting
+from enforcers.contract import Allocation, Pool, Setting
 from enforcers.mechanisms.tc_htb.classify import Match
 from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, HOST_CLASS
@@ -65,14 +65,29 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPart:
+    """The inner class of a pool, and the allocations whose classes are below it."""
+
+    pool: Pool
+    classid: str
+    numbers: ClassNumbers
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """All classes of one interface; `program` looks up the signs of the leaves."""
+    """All classes of one interface; `program` looks up the signs of the leaves.
+
+    `share_bytes` is what a share is in the quantum of members whose pool has shares of its own.
+    """
 
     root: ClassNumbers
     host: HostPart
     branches: tuple[Branch, ...]
     base_quantum_bytes: int
     smallest_shares: float
+    pools: tuple[PoolPart, ...] = ()
+    share_bytes: Mapping[str, float] = field(default_factory=dict)
     program: str = ""
 
     def classes(self) -> Iterator[tuple[Allocation, str, ClassNumbers, str | None]]:
@@ -98,15 +113,20 @@ class Tree:
         classes = {sign: leaf.classid for _, leaf in self.leaves() for sign in leaf.signs}
         return Table(program=self.program, classes=classes) if classes else None
 
-    def setting(self, numbers: ClassNumbers, classid: str) -> Setting:
-        """What a class with these numbers means in the policy's words."""
+    def part_of(self, allocation: Allocation) -> PoolPart | None:
+        """The pool that it is in."""
+        return next((part for part in self.pools if part.pool.id == allocation.pool), None)
+
+    def setting(self, numbers: ClassNumbers, classid: str, *, above: str = "") -> Setting:
+        """What a class with these numbers means in the policy's words, `above` of its pool."""
         is_unlimited = numbers.ceil_bits_per_s >= self.root.ceil_bits_per_s
-        shares = numbers.quantum_bytes * self.smallest_shares / self.base_quantum_bytes
+        share_bytes = self.base_quantum_bytes / self.smallest_shares
+        shares = numbers.quantum_bytes / self.share_bytes.get(classid, share_bytes)
         return Setting(
             reservation=float(numbers.rate_bits_per_s),
             limit=None if is_unlimited else float(numbers.ceil_bits_per_s),
             shares=round(shares, 3),
-            native=describe(classid, numbers),
+            native=describe(classid, numbers) + above,
         )
 
 
@@ -116,3 +136,8 @@ def describe(classid: str, numbers: ClassNumbers) -> str:
         f"class {classid} rate {numbers.rate_bits_per_s} ceil {numbers.ceil_bits_per_s} "
         f"quantum {numbers.quantum_bytes}"
     )
+
+
+def describe_pool(part: PoolPart, numbers: ClassNumbers) -> str:
+    """The class of a pool, told after that of a member."""
+    return f"; in pool {part.pool.name!r}: {describe(part.classid, numbers)}"

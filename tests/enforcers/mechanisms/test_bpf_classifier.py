@@ -203,7 +203,7 @@ def test_host_that_cannot_load_it_goes_on_with_u32_and_says_why(
     why = "there is no libbpf.so.1; install libbpf1" if is_built else "scripts/bpf builds it"
     assert why in plan.notes["net-2"].reason
     assert why in support.reason
-    assert support.selectors == ("vnic", "source_address", "host_traffic", "host_kind")
+    assert support.selectors == ("vnic", "source_address", "host_traffic", "host_kind", "pool")
 
 
 @pytest.mark.parametrize("first_by_u32", [True, False], ids=["u32 first", "BPF first"])

@@ -1,0 +1,261 @@
+"""Pools on an uplink: a class of their own between the root and their members' classes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enforcers.contract import Allocation, Outcome, Pool, ReservationMode
+from enforcers.mechanisms.tc_htb.fit import host_rate_of, whole_problem
+from enforcers.mechanisms.tc_htb.pooled import counted_shares, fitted_rates, top_level
+from enforcers.mechanisms.tc_htb.sizing import MINIMUM_RATE_BITS_PER_S
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.policies import (
+    LINK,
+    desired,
+    document,
+    member,
+    nothing,
+    pool,
+    uplink,
+    vnic,
+)
+from tests.enforcers.rig import Rig, start_rig
+
+HTB = "tc_htb"
+# By the hash of its id.
+POOL_CLASS = "51ce:ce56"
+POOLED = desired(uplink(), member(1, 5e6), member(2), vnic(3), pools=(pool(),))
+
+
+def told(tc: FakeTc, classid: str) -> list[str]:
+    """Parent, rate, ceiling and quantum of a class."""
+    present = tc.devices["up0"].classes[classid]
+    return [present.parent, *(present.options[key] for key in ("rate", "ceil", "quantum"))]
+
+
+def test_pool_is_a_class_above_those_of_its_members(tc: FakeTc, rig: Rig) -> None:
+    left = rig.apply(HTB, POOLED)
+
+    assert left.changes == ()
+    # Its reservation is for its members: 5 of the 20 Mbit/s are the first one's.
+    assert told(tc, POOL_CLASS) == ["51ce:1", "20000000bit", "40000000bit", "131112"]
+    assert told(tc, "51ce:10") == [POOL_CLASS, "5000000bit", "94000000bit", "65556"]
+    assert told(tc, "51ce:11") == [POOL_CLASS, "8000bit", "94000000bit", "65556"]
+    assert told(tc, "51ce:12") == ["51ce:1", "8000bit", "94000000bit", "65556"]
+
+
+def test_agent_that_starts_again_finds_its_pools(tc: FakeTc, tmp_path: Path) -> None:
+    start_rig(tmp_path, tc).apply(HTB, POOLED)
+    commands = list(tc.commands)
+
+    plan = start_rig(tmp_path, tc).plan(HTB, POOLED)
+
+    assert plan.changes == ()
+    assert tc.commands == commands
+
+
+def test_what_was_found_comes_back(tc: FakeTc, rig: Rig) -> None:
+    before = tc.text("up0")
+    rig.apply(HTB, POOLED)
+
+    rig.apply(HTB, nothing("up0"))
+
+    assert tc.text("up0") == before
+
+
+def test_members_that_reserve_more_raise_the_rate_of_their_pool(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, desired(uplink(), member(1, 25e6), member(2, 5e6), pools=(pool(),)))
+
+    assert told(tc, POOL_CLASS)[1] == "30000000bit"
+
+
+def test_entitlements_of_members_stay_within_the_limit(tc: FakeTc, rig: Rig) -> None:
+    """HTB lets the rates of members through whatever the ceiling above them is."""
+    rig.apply(
+        HTB,
+        desired(
+            uplink(mode=ReservationMode.FLOOR),
+            member(1, entitlement=30e6),
+            member(2, entitlement=30e6),
+            pools=(pool(),),
+        ),
+    )
+
+    assert [told(tc, key)[1] for key in (POOL_CLASS, "51ce:10", "51ce:11")] == [
+        "40000000bit",
+        "20000000bit",
+        "20000000bit",
+    ]
+
+
+def test_pool_without_members_here_has_no_class(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, desired(uplink(), vnic(1), pools=(pool(),)))
+
+    assert set(tc.devices["up0"].classes) == {"51ce:1", "51ce:2", "51ce:10"}
+
+
+def test_pool_that_is_too_small_for_its_members_is_refused_by_name(tc: FakeTc, rig: Rig) -> None:
+    small = pool(reservation=0.0, limit=15e3)
+    plan = rig.apply(HTB, desired(uplink(), member(1), member(2), vnic(3), pools=(small,)))
+
+    assert {note.outcome for note in plan.notes.values()} == {Outcome.UNSUPPORTED}
+    assert "the limit of pool 'web', 15000 bit/s, is too small" in plan.notes["net-3"].reason
+    assert tc.devices["up0"].classes == {}
+
+
+def test_who_comes_into_a_pool_or_leaves_it_has_another_class(tc: FakeTc, rig: Rig) -> None:
+    """HTB moves no class below another one."""
+    rig.apply(HTB, POOLED)
+    before = set(tc.devices["up0"].classes)
+
+    left = rig.apply(HTB, desired(uplink(), member(1, 5e6), vnic(2), member(3), pools=(pool(),)))
+
+    assert left.changes == ()
+    assert told(tc, POOL_CLASS)[0] == "51ce:1"
+    after = tc.devices["up0"].classes
+    assert before - set(after) == {"51ce:11", "51ce:12"}
+    assert sorted(item.parent for key, item in after.items() if key not in before) == [
+        "51ce:1",
+        POOL_CLASS,
+    ]
+
+
+def test_members_of_a_pool_that_goes_are_kept(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, POOLED)
+
+    left = rig.apply(HTB, desired(uplink(), vnic(1, 5e6), vnic(2), vnic(3)))
+
+    assert left.changes == ()
+    assert POOL_CLASS not in tc.devices["up0"].classes
+
+
+def test_limit_of_a_pool_that_somebody_took_away_is_told_of_each_member(
+    tc: FakeTc, rig: Rig
+) -> None:
+    policy = document(*POOLED.allocations, pools=POOLED.pools)
+    rig.enforcement.run(policy, previous=None, now_s=0.0)
+    tc.devices["up0"].classes[POOL_CLASS].options["ceil"] = "94000000bit"
+
+    again = rig.enforcement.run(policy, previous=policy, now_s=1.0).enforced
+
+    outcomes = [item.controls.limit.outcome for item in again]
+    assert outcomes == [Outcome.DRIFTED, Outcome.DRIFTED, Outcome.UNCHANGED]
+    assert "of pool 'web': rate 20000000 ceil 94000000" in again[0].controls.limit.reason
+    assert again[0].controls.shares.outcome is Outcome.UNCHANGED
+    assert told(tc, POOL_CLASS)[2] == "40000000bit"
+
+
+def test_what_the_kernel_has_of_a_pool_is_shown_with_each_member(tc: FakeTc, rig: Rig) -> None:
+    policy = document(*POOLED.allocations, pools=POOLED.pools)
+
+    enforced = rig.enforcement.run(policy, previous=None, now_s=0.0).enforced
+
+    shown = [item.seen.setting.native for item in enforced if item.seen.setting is not None]
+    text = f"in pool 'web': class {POOL_CLASS} rate 20000000 ceil 40000000"
+    assert [text in (native or "") for native in shown] == [True, True, False]
+
+
+def test_mechanism_without_pools_enforces_nothing_of_their_resource(
+    tc: FakeTc, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = rig.mechanisms[HTB]
+    without = replace(mechanism.support(), selectors=("vnic",))
+    monkeypatch.setattr(mechanism, "support", lambda: without)
+    policy = document(*POOLED.allocations, pools=POOLED.pools)
+
+    enforced = rig.enforcement.run(policy, previous=None, now_s=0.0).enforced
+
+    assert {item.outcome for item in enforced} == {Outcome.UNSUPPORTED}
+    assert enforced[2].reason == "tc_htb holds no pools, such as 'web'"
+    assert tc.commands == []
+
+
+def test_members_by_name_share_the_turns_of_their_pool(tc: FakeTc, rig: Rig) -> None:
+    shared = pool(shares=200, limit=None)
+    members = (member(1, shares=300), member(2))
+    rig.apply(HTB, desired(uplink(), *members, vnic(3), pools=(shared,)))
+
+    # The smallest turn, a quarter of 200 shares, is 65556 bytes; 100 shares are twice that.
+    quanta = [told(tc, key)[3] for key in ("51ce:10", "51ce:11", "51ce:12")]
+    assert quanta == ["196668", "65556", "131112"]
+
+
+@st.composite
+def pooled_policies(draw: st.DrawFn) -> tuple[list[Allocation], list[Pool]]:
+    """Some pools and allocations in them or beside them that fit the link."""
+    pools = []
+    for number in range(draw(st.integers(1, 3))):
+        reservation = draw(st.floats(0, 10e6))
+        limit = draw(st.none() | st.floats(reservation + 20e6, LINK))
+        shares = draw(st.none() | st.integers(1, 1000))
+        pools.append(
+            pool(
+                id=f"pool-{number}",
+                name=f"{number}",
+                reservation=reservation,
+                limit=limit,
+                shares=shares,
+            )
+        )
+    keys = [None, *(item.id for item in pools)]
+    allocations = [
+        vnic(
+            number,
+            draw(st.floats(0, 2e6)),
+            pool=draw(st.sampled_from(keys)),
+            shares=draw(st.integers(1, 1000)),
+            entitlement=draw(st.floats(0, 10e6)),
+        )
+        for number in range(draw(st.integers(1, 8)))
+    ]
+    return allocations, [item for item in pools if any(one.pool == item.id for one in allocations)]
+
+
+@pytest.mark.parametrize("mode", ReservationMode)
+@given(pooled_policies())
+def test_rates_fit_at_each_level_and_keep_every_reservation(
+    mode: ReservationMode, policy: tuple[list[Allocation], list[Pool]]
+) -> None:
+    allocations, pools = policy
+    spec = uplink(mode=mode)
+    room = LINK - host_rate_of(spec, None)
+
+    rates = fitted_rates(spec, allocations, pools, room)
+
+    if whole_problem(spec, allocations, None, pools) is None:
+        assert sum(rates[key] for key in top_level(allocations, pools)) <= room * (1 + 1e-9)
+    # Rates are cut to what tc shows: by a thousandth, and to whole bytes; and each class has the
+    # least rate of HTB, which takes from reservations only where the room is full.
+    lost = MINIMUM_RATE_BITS_PER_S * len(allocations) + 8
+    for item in pools:
+        members = [one for one in allocations if one.pool == item.id]
+        together = sum(rates[one.id] for one in members)
+        assert together <= rates[item.id] * (1 + 1e-9)
+        assert rates[item.id] >= item.reservation * (1 - 1e-3) - lost
+        assert item.limit is None or rates[item.id] <= item.limit
+    for one in allocations:
+        assert rates[one.id] >= one.reservation * (1 - 2e-3) - lost
+
+
+@given(pooled_policies(), st.data())
+def test_busy_members_count_together_as_their_pool(
+    policy: tuple[list[Allocation], list[Pool]], data: st.DataObject
+) -> None:
+    allocations, pools = policy
+    idle = frozenset(data.draw(st.sets(st.sampled_from([item.id for item in allocations]))))
+
+    counted = counted_shares(allocations, pools, idle)
+
+    shares = {item.id: item.shares for item in pools}
+    for item in pools:
+        busy = [one for one in allocations if one.pool == item.id and one.id not in idle]
+        if item.shares is not None and busy:
+            assert sum(counted[one.id] for one in busy) == pytest.approx(item.shares)
+            parts = {round(counted[one.id] / one.shares, 9) for one in busy}
+            assert len(parts) == 1
+    for one in allocations:
+        if shares.get(one.pool or "") is None:
+            assert counted[one.id] == one.shares
