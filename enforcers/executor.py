@@ -124,6 +124,19 @@ class Executor:
         if log.isEnabledFor(logging.DEBUG):
             log.debug("adjusted", extra={"change": str(write)})
 
+    def adjust_together(self, changes: Sequence[Change]) -> None:
+        """Make small changes of what is in the ledger and in force already, as `adjust` does.
+
+        Raises OSError at the first that fails.
+        """
+        if self.dry_run:
+            return
+        for together in _runs(changes):
+            step = self._make(together)
+            self._writes["adjusted"] += len(step.made)
+            if step.error is not None:
+                raise OSError(step.error)
+
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
         """Forget what has been put back."""
         if not self.dry_run:

@@ -1,7 +1,7 @@
 """Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -59,6 +59,7 @@ from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, HtbClass
 from enforcers.mechanisms.tc_htb.tree import Tree, describe_pool
 from enforcers.mechanisms.tc_htb.trial import Trials
+from enforcers.mechanisms.tc_htb.turn_changes import both_trees, pools_with_turns, turns_of
 from enforcers.mechanisms.tc_htb.turns import Waiting
 from enforcers.mechanisms.tc_htb.wanted import wanted_tree
 from enforcers.retry import Retries
@@ -103,6 +104,7 @@ class _Planned:
 
     desired: Desired
     observed: HtbObserved
+    idle: Sequence[frozenset[str]]
     plan: Plan
     shown: Mapping[str, "_Shown"]
 
@@ -140,6 +142,7 @@ class TcHtb:
         self._planned: dict[str, _Planned] = {}
         # By device, that of what comes in too, which members of pools want their turns.
         self._waiting = defaultdict[str, Waiting](Waiting)
+        self._noted: dict[str, tuple[LedgerEntry, ...]] = {}
         # By device what its BPF filter looks up and shall look up; the kernel shows the name only.
         self._tables: dict[str, dict[str, Table]] = {}
 
@@ -251,15 +254,26 @@ class TcHtb:
 
     def _plan_once(self, desired: Desired, observed: HtbObserved) -> _Planned:
         planned = self._planned.get(desired.device)
-        if planned is None or (planned.desired, planned.observed) != (desired, observed):
+        asked = (desired, observed, self._idle(observed))
+        if planned is None or (planned.desired, planned.observed, planned.idle) != asked:
             planned = self._planned[desired.device] = self._plan(desired, observed)
         return planned
+
+    def _idle(self, observed: HtbObserved) -> Sequence[frozenset[str]]:
+        """Of what goes out, and of what comes in."""
+        return [self._waiting[tree.device].idle for tree in both_trees(observed)]
 
     def _plan(self, desired: Desired, observed: HtbObserved) -> _Planned:
         plan, tree = self._plan_with_tree(desired, observed)
         is_shown = tree is not None and observed.is_ours
         shown = dict(_shown_by(tree, observed)) if tree is not None and is_shown else {}
-        return _Planned(desired=desired, observed=observed, plan=plan, shown=shown)
+        return _Planned(
+            desired=desired,
+            observed=observed,
+            idle=self._idle(observed),
+            plan=plan,
+            shown=shown,
+        )
 
     def _plan_with_tree(self, desired: Desired, observed: HtbObserved) -> tuple[Plan, Tree | None]:
         back = restoring_incoming(observed)
@@ -297,7 +311,8 @@ class TcHtb:
         why = self._why_no_ifb or in_the_way(observed)
         if why is not None:
             return not_shaped(outgoing, observed, why)
-        return shaping(spec, outgoing, observed, fq_codel=self._has_fq_codel)
+        idle = self._idle(observed)[-1]
+        return shaping(spec, outgoing, observed, idle=idle, fq_codel=self._has_fq_codel)
 
     def apply(self, plan: Plan, executor: Executor) -> Execution:
         executor.release(plan.restored)
@@ -305,6 +320,32 @@ class TcHtb:
             return executor.run(plan.changes, plan.found)
         finally:
             self._looks.forget()
+
+    def follow(
+        self,
+        desired: Desired,
+        entries: tuple[LedgerEntry, ...],
+        executor: Executor,
+        clock_s: Callable[[], float],  # noqa: ARG002  (part of the protocol)
+    ) -> None:
+        """Give the turns of pools with shares to those of their members whose packets wait."""
+        if not pools_with_turns(desired):
+            return
+        self._noted[desired.device] = entries
+        observed = self.observe(desired, entries)
+        for tree in both_trees(observed):
+            self._waiting[tree.device].look(tree.counters)
+        executor.adjust_together(turns_of(desired, self.plan(desired, observed)))
+
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        """Each member keeps its part of its pool's turn, whoever sends."""
+        entries = self._noted.get(desired.device)
+        if not pools_with_turns(desired) or entries is None:
+            return
+        observed = self.observe(desired, entries)
+        for tree in both_trees(observed):
+            self._waiting.pop(tree.device, None)
+        executor.adjust_together(turns_of(desired, self.plan(desired, observed)))
 
     def find_marked(self) -> tuple[LedgerEntry, ...]:
         """A tree of this agent's has taken the place of what the kernel sets up by itself.
@@ -356,7 +397,7 @@ class TcHtb:
             desired.allocations,
             observed,
             pools=desired.pools,
-            idle=self._waiting[observed.device].idle,
+            idle=self._idle(observed)[0],
             kinds=self._kinds,
             has_fq_codel=self._has_fq_codel,
             classifier=self._classifier,

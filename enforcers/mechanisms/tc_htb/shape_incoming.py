@@ -34,6 +34,7 @@ from enforcers.mechanisms.tc_htb.pooled import PlacedPool
 from enforcers.mechanisms.tc_htb.sized import Placed, sized_tree
 from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets, largest_of
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree
+from enforcers.mechanisms.tc_htb.turns import turned
 
 CLSACT = "clsact"
 # What comes in may have been merged to this size.
@@ -42,11 +43,21 @@ _MERGED_BYTES = 65536 + ETHERNET_HEADER_BYTES
 _DEVICE_DEPTH, _HOOK_DEPTH, _REDIRECT_DEPTH = -1, 8, 9
 
 
-def shaping(spec: ResourceSpec, outgoing: Tree, observed: HtbObserved, *, fq_codel: bool) -> Plan:
-    """What comes in has the tree of what goes out; requires that nothing is in the way."""
+def shaping(
+    spec: ResourceSpec,
+    outgoing: Tree,
+    observed: HtbObserved,
+    *,
+    idle: frozenset[str],
+    fq_codel: bool,
+) -> Plan:
+    """What comes in has the tree of what goes out; requires that nothing is in the way.
+
+    `idle` are the classes of it that leave their turns to others of their pools.
+    """
     incoming, tree = _looked(observed)
     told, untold = _told(outgoing, observed, incoming)
-    wanted = _wanted(spec, outgoing, observed, told, fq_codel=fq_codel)
+    wanted = turned(_wanted(spec, outgoing, observed, told, fq_codel=fq_codel), idle)
     return Plan(
         changes=(
             *_device_changes(tree),

@@ -18,43 +18,36 @@ LOOKS_UNTIL_IDLE = 4
 
 @dataclass(slots=True)
 class Waiting:
-    """Whose packets wait, by allocation; before the first look everybody's may."""
+    """Below which classes packets wait; before the first look they may below all of them."""
 
     _looks_since: dict[str, int] = field(default_factory=dict)
 
-    def look(self, classids: Mapping[str, str], counters: Mapping[str, ClassCounters]) -> None:
-        """Take note of what these allocations' classes count."""
-        since: dict[str, int] = {}
-        for key, classid in classids.items():
-            counted = counters.get(classid)
-            waits = counted is None or counted.backlog_bytes > 0
-            since[key] = 0 if waits else self._looks_since.get(key, 0) + 1
-        self._looks_since = since
+    def look(self, counters: Mapping[str, ClassCounters]) -> None:
+        """Take note of what the classes of one interface count."""
+        self._looks_since = {
+            classid: 0 if counted.backlog_bytes > 0 else self._looks_since.get(classid, 0) + 1
+            for classid, counted in counters.items()
+        }
 
     @property
     def idle(self) -> frozenset[str]:
-        """Of which nothing waited for a while: what they send they get without a turn."""
+        """The classes below which nothing waited for a while."""
         return frozenset(
-            key for key, looks in self._looks_since.items() if looks >= LOOKS_UNTIL_IDLE
+            classid for classid, looks in self._looks_since.items() if looks >= LOOKS_UNTIL_IDLE
         )
 
 
-def with_turns(tree: Tree) -> list[Branch]:
-    """The members of pools with shares of their own."""
-    pools = {part.pool.id for part in tree.pools if part.pool.shares is not None}
-    return [branch for branch in tree.branches if branch.allocation.pool in pools]
-
-
 def turned(tree: Tree, idle: frozenset[str]) -> Tree:
-    """With the turns of pools with shares divided among the members that are not idle."""
+    """With the turns of pools with shares divided among members whose classes are not idle."""
     allocations = [branch.allocation for branch in tree.branches]
     pools = [part.pool for part in tree.pools]
-    counted = counted_shares(allocations, pools, idle)
+    at_rest = {branch.allocation.id for branch in tree.branches if branch.leaf.classid in idle}
+    counted = counted_shares(allocations, pools, frozenset(at_rest))
     quanta = {
         branch.leaf.classid: sizing.quantum_bytes(
             tree.base_quantum_bytes, counted[branch.allocation.id], tree.smallest_shares
         )
-        for branch in with_turns(tree)
+        for branch in _with_turns(tree)
     }
     branches = tuple(
         _with_quantum(branch, quanta[branch.leaf.classid])
@@ -76,3 +69,9 @@ def turned(tree: Tree, idle: frozenset[str]) -> Tree:
 def _with_quantum(branch: Branch, quantum_bytes: int) -> Branch:
     numbers = replace(branch.leaf.numbers, quantum_bytes=quantum_bytes)
     return replace(branch, leaf=replace(branch.leaf, numbers=numbers))
+
+
+def _with_turns(tree: Tree) -> list[Branch]:
+    """The members of pools with shares of their own."""
+    pools = {part.pool.id for part in tree.pools if part.pool.shares is not None}
+    return [branch for branch in tree.branches if branch.allocation.pool in pools]

@@ -36,7 +36,7 @@ def wanted_tree(
 ) -> tuple[Tree | None, dict[str, Note]]:
     """The tree and what is to be said of allocations that are not in it.
 
-    `kinds` are those that the host's own traffic is divided into, `idle` the allocations that
+    `kinds` are those that the host's own traffic is divided into, `idle` the classes that
     leave their turns to others of their pools. None means the resource as a
     whole is refused and the kernel must stay as it is.
     """

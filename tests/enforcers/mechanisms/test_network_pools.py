@@ -11,6 +11,7 @@ from enforcers.contract import Allocation, Outcome, Pool, ReservationMode
 from enforcers.mechanisms.tc_htb.fit import host_rate_of, whole_problem
 from enforcers.mechanisms.tc_htb.pooled import counted_shares, fitted_rates, top_level
 from enforcers.mechanisms.tc_htb.sizing import MINIMUM_RATE_BITS_PER_S
+from enforcers.mechanisms.tc_htb.turns import LOOKS_UNTIL_IDLE
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.policies import (
     LINK,
@@ -259,3 +260,110 @@ def test_busy_members_count_together_as_their_pool(
     for one in allocations:
         if shares.get(one.pool or "") is None:
             assert counted[one.id] == one.shares
+
+
+SHARED = document(member(1), member(2), member(3), vnic(4), pools=(pool(limit=None, shares=100),))
+MEMBER_CLASSES = ("51ce:10", "51ce:11", "51ce:12")
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> tuple[FakeTc, Rig]:
+    """A pool with 100 shares in force, of which each of three members has a third."""
+    tc = FakeTc("up0", "p1", "p2", "p3", "p4")
+    rig = start_rig(tmp_path, tc)
+    rig.enforcement.run(SHARED, previous=None, now_s=0.0)
+    tc.commands.clear()
+    return tc, rig
+
+
+def follow(rig: Rig, *, times: int = 1) -> None:
+    for _ in range(times):
+        assert rig.enforcement.follow(clock_s=lambda: 0.0)
+
+
+def quanta(tc: FakeTc) -> list[int]:
+    return [int(told(tc, key)[3]) for key in MEMBER_CLASSES]
+
+
+def let_wait(tc: FakeTc, *classids: str) -> None:
+    for key in MEMBER_CLASSES:
+        tc.devices["up0"].classes[key].backlog_bytes = 9000 if key in classids else 0
+
+
+def test_turns_of_a_pool_follow_who_of_its_members_waits(shared: tuple[FakeTc, Rig]) -> None:
+    tc, rig = shared
+    third = 65556
+    assert quanta(tc) == [third] * 3
+    let_wait(tc, "51ce:10")
+
+    follow(rig, times=LOOKS_UNTIL_IDLE)
+
+    # It alone has the pool's turn; who comes to it begins with a half.
+    assert quanta(tc) == [3 * third, round(1.5 * third), round(1.5 * third)]
+    let_wait(tc, "51ce:10", "51ce:11")
+    follow(rig)
+    assert quanta(tc) == [round(1.5 * third), round(1.5 * third), third]
+
+
+def test_turns_wait_while_a_queue_is_empty_between_two_bursts(
+    shared: tuple[FakeTc, Rig],
+) -> None:
+    tc, rig = shared
+    let_wait(tc, "51ce:10")
+
+    follow(rig, times=LOOKS_UNTIL_IDLE - 1)
+
+    assert tc.commands == []
+
+
+def test_pass_leaves_turns_as_they_follow(shared: tuple[FakeTc, Rig]) -> None:
+    tc, rig = shared
+    let_wait(tc, "51ce:10")
+    follow(rig, times=LOOKS_UNTIL_IDLE)
+    tc.commands.clear()
+
+    again = rig.enforcement.run(SHARED, previous=SHARED, now_s=1.0)
+
+    assert tc.commands == []
+    assert {item.outcome for item in again.enforced} == {Outcome.UNCHANGED}
+    settings = [item.seen.setting for item in again.enforced]
+    assert [item and item.shares for item in settings] == [100.0] * 4
+
+
+def test_turns_are_those_of_all_members_while_nobody_follows(
+    shared: tuple[FakeTc, Rig],
+) -> None:
+    tc, rig = shared
+    before = quanta(tc)
+    let_wait(tc, "51ce:10")
+    follow(rig, times=LOOKS_UNTIL_IDLE)
+
+    rig.enforcement.leave()
+
+    assert quanta(tc) == before
+
+
+def test_following_leaves_all_else_to_the_pass(shared: tuple[FakeTc, Rig]) -> None:
+    """What somebody else changed is put right where it is told."""
+    tc, rig = shared
+    tc.devices["up0"].classes["51ce:13"].options["quantum"] = "1514"
+    tc.devices["up0"].classes["51ce:10"].options["rate"] = "16000bit"
+    let_wait(tc, *MEMBER_CLASSES)
+
+    follow(rig, times=LOOKS_UNTIL_IDLE)
+
+    assert tc.commands == []
+
+
+def test_uplink_without_shares_of_pools_is_not_looked_at_in_between(
+    tc: FakeTc, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.enforcement.run(
+        document(*POOLED.allocations, pools=POOLED.pools), previous=None, now_s=0.0
+    )
+    looks: list[object] = []
+    monkeypatch.setattr(rig.mechanisms[HTB], "observe", lambda *given: looks.append(given))
+
+    follow(rig)
+
+    assert looks == []
