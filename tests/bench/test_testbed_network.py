@@ -33,6 +33,10 @@ ASKED = {
     "NetIOC study, step c at 94 Mbit/s, off ideal by": "<= 0.02",
     "12 workloads beside NFS and migration, below reservation": "<= 0",
     "NFS : migration of the host at shares 2:1, off by": "<= 0.05",
+    "pool with a limit of 30 of 94 Mbit/s over two senders, off by": "<= 0.02",
+    "pool with a reservation of 50 of 94 Mbit/s, one of two members sends beside ten times "
+    "its shares, below by": "<= 0.02",
+    "pools with shares 2:1, one sender beside three, off by": "<= 0.05",
     "host ping while all classes are full, p99 beyond 1.15 x unloaded": "<= 2",
     "own ping of a workload limited to 1 Mbit/s, p50": "<= 40",
     "reserved workload's ping beside 12 bulk senders, p50 beside unloaded": "<= 1.15",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from enforcers.contract import Allocation
-from enforcers.mechanisms.tc_htb.observed import MAJOR, HtbObserved
-from enforcers.mechanisms.tc_htb.tc_text import ClassCounters
-from tests.enforcers.policies import LINK, document, nothing
+from enforcers.contract import Allocation, Pool
+from enforcers.mechanisms.tc_htb.observed import MAJOR
+from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, parse_counters
+from tests.enforcers.policies import LINK, document
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SENDER, SINK, NamespaceRunner, Network, network, sender
 
@@ -33,13 +33,17 @@ class Host:
     rig: Rig
     revision: int = 0
 
-    def enforce(self, *allocations: Allocation) -> None:
+    def enforce(self, *allocations: Allocation, pools: tuple[Pool, ...] = ()) -> None:
         """Bring a policy in force. Raises RuntimeError with the agent's reasons."""
         self.revision += 1
-        wanted = document(*allocations, revision=self.revision)
+        wanted = document(*allocations, pools=pools, revision=self.revision)
         result = self.rig.enforcement.run(wanted, previous=None, now_s=time.monotonic())
         if result.has_failed or not result.is_in_force:
             raise RuntimeError(f"not enforced: {result.problems or result.enforced}")
+
+    def follow(self) -> None:
+        """What the agent does each half second."""
+        self.rig.enforcement.follow(clock_s=time.monotonic)
 
     def put_back(self) -> None:
         """As it was found, so that the classes of the next policy are numbered from the start."""
@@ -69,9 +73,8 @@ class Host:
 
     def counters(self) -> Mapping[str, ClassCounters]:
         """What the classes of the uplink count, by number."""
-        observed = self.rig.mechanisms["tc_htb"].observe(nothing("up0"), self.rig.ledger.entries())
-        assert isinstance(observed, HtbObserved)
-        return observed.counters
+        # Asked beside the agent, which may follow at the same time.
+        return parse_counters(self.network.runner.run(["tc", "-s", "class", "show", "dev", "up0"]))
 
 
 def class_of(place: int) -> str:

@@ -15,6 +15,7 @@ from bench.testbed.network.kinds import KINDS
 from bench.testbed.network.many import MANY
 from bench.testbed.network.own_pings import LIMITED_PING, RESERVED_PING
 from bench.testbed.network.part import Effort, Part
+from bench.testbed.network.pools import POOLS
 from bench.testbed.network.study import STUDY
 from bench.testbed.network.web_pair import WEB_PAIR
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
@@ -23,6 +24,7 @@ from enforcers.runner import SubprocessRunner
 ALL = (
     STUDY,
     KINDS,
+    POOLS,
     LIMITED_PING,
     RESERVED_PING,
     WEB_PAIR,
