@@ -13,8 +13,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from enforcers.contract import Allocation
-from tests.enforcers.policies import LINK, desired, nothing, uplink
+from enforcers.contract import Allocation, Pool
+from enforcers.following import following
+from enforcers.mechanisms.tc_htb.mechanism import TcHtb
+from tests.enforcers.policies import LINK, desired, nothing, pool, uplink
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import PORT, SINK, NamespaceRunner, Network, network, sender
 from tests.host.stillness import Stillness
@@ -77,11 +79,11 @@ def _all_wait(network: Network) -> bool:
         text = host(network, f"tc -s class show dev {ifb(network)}")
         found = re.findall(r"class htb (51ce:1\w) .*?leaf(?:.*?\n)*? backlog (\d+)", text)
         waiting.update({classid: int(backlog) > 0 for classid, backlog in found})
-    return len(waiting) == 3 and min(waiting.values()) >= LEAST_WAITING_RATIO * LOOKS
+    return len(waiting) >= 3 and sorted(waiting.values())[-3] >= LEAST_WAITING_RATIO * LOOKS
 
 
-def apply(rig: Rig, *allocations: Allocation) -> None:
-    left = rig.apply(HTB, desired(uplink(), *allocations))
+def apply(rig: Rig, *allocations: Allocation, pools: tuple[Pool, ...] = ()) -> None:
+    left = rig.apply(HTB, desired(uplink(), *allocations, pools=pools))
     assert (left.changes, left.shortfalls) == ((), {})
 
 
@@ -116,3 +118,37 @@ def test_reservation_is_there_of_what_comes_in(rig: Rig, receiving_network: Netw
     # Ideal: 75 + 19/3 = 81.3, of which HTB with full-sized frames gives 80.6.
     assert rates[0] == pytest.approx(80.6, abs=0.03 * LINK / 1e6)
     assert rates[0] >= 75.0
+
+
+def test_limit_of_a_pool_holds_over_what_comes_in_for_its_members(
+    rig: Rig, receiving_network: Network
+) -> None:
+    members = (by_address(number, pool="pool-1") for number in (1, 2))
+    apply(rig, *members, by_address(3), pools=(pool(reservation=0.0, limit=30e6),))
+
+    rates = measure_mbps(receiving_network)
+
+    assert rates[0] + rates[1] == pytest.approx(30.0, rel=0.02)
+    assert sum(rates) == pytest.approx(LINK / 1e6, rel=0.03)
+
+
+def test_shares_of_a_pool_hold_for_what_comes_in_for_some_of_its_members(
+    rig: Rig, receiving_network: Network
+) -> None:
+    """A fourth member, for which nothing comes, leaves its turns to the others."""
+    members = (by_address(number, pool="pool-1") for number in (1, 2, 4))
+    terms = (pool(reservation=0.0, limit=None, shares=100),)
+    policy = desired(uplink(), *members, by_address(3), pools=terms)
+    rig.apply(HTB, policy)
+    mechanism = rig.mechanisms[HTB]
+    assert isinstance(mechanism, TcHtb)
+
+    def follow() -> None:
+        mechanism.follow(policy, rig.ledger.of(HTB, "up0"), rig.executor, time.monotonic)
+
+    with following(follow):
+        time.sleep(SETTLE_S)
+        rates = measure_mbps(receiving_network)
+
+    # By three fixed parts of the pool's turn it would be two thirds.
+    assert (rates[0] + rates[1]) / rates[2] == pytest.approx(1.0, rel=0.1)
