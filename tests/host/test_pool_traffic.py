@@ -166,6 +166,7 @@ def test_workload_that_comes_into_a_pool_and_leaves_it_goes_on(
     four: Network, tmp_path: Path, by_u32: bool
 ) -> None:
     """What waits below the class that goes is lost: of a paced flow that is next to nothing."""
+    before = four.settings()
     rig = start_rig(tmp_path, four.runner, by_u32=by_u32)
     inside = (member(1), member(2))
     outside = (vnic(1), member(2))
@@ -173,11 +174,13 @@ def test_workload_that_comes_into_a_pool_and_leaves_it_goes_on(
     enforce(rig, *outside, pools=terms)
     flow = PacedFlow(four, 1, bits_per_s=4e6, seconds=PACED_S)
 
-    for revision, allocations in enumerate((inside, outside, inside), start=2):
+    steps = [(inside, terms), (outside, terms), (inside, terms), ((vnic(1), vnic(2)), ())]
+    for revision, (allocations, pools) in enumerate(steps, start=2):
         sleep(1.0)
-        enforce(rig, *allocations, pools=terms, revision=revision)
+        enforce(rig, *allocations, pools=pools, revision=revision)
     sent, arrived = flow.ended()
 
     rig.enforcement.run(None, previous=None, now_s=monotonic())
+    assert four.settings() == before
     assert sent >= 0.9 * PACED_S * 4e6 / 8 / FRAME_BYTES
     assert sent - arrived <= 3

@@ -1,28 +1,26 @@
 """Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from enforcers.contract import (
     POOL,
-    Allocation,
     Control,
     ControlKind,
     Holds,
     MechanismSupport,
     Outcome,
     ResourceSpec,
-    Setting,
     Unit,
 )
 from enforcers.errors import CommandError, ValueRefused
 from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Counters, Desired, HostAccess, Note, Obstacle, Plan, Seen
+from enforcers.mechanism import Desired, HostAccess, Note, Obstacle, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.cgroup_places import cgroup_places
 from enforcers.mechanisms.tc_htb.classify import BY_U32, Kind
@@ -54,10 +52,9 @@ from enforcers.mechanisms.tc_htb.shape_incoming import (
     restoring_incoming,
     shaping,
 )
+from enforcers.mechanisms.tc_htb.shown import Shown, above, counters_of, shown_by
 from enforcers.mechanisms.tc_htb.signs import CgroupPlace, Classifier, Table
-from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
-from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, HtbClass
-from enforcers.mechanisms.tc_htb.tree import Tree, describe_pool
+from enforcers.mechanisms.tc_htb.tree import Tree
 from enforcers.mechanisms.tc_htb.trial import Trials
 from enforcers.mechanisms.tc_htb.turn_changes import both_trees, pools_with_turns, turns_of
 from enforcers.mechanisms.tc_htb.turns import Waiting
@@ -106,17 +103,7 @@ class _Planned:
     observed: HtbObserved
     idle: Sequence[frozenset[str]]
     plan: Plan
-    shown: Mapping[str, "_Shown"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shown:
-    """The class of an allocation: what it has, on which thing, and who counts for it."""
-
-    thing: str | None
-    setting: Setting
-    classid: str
-    below: Sequence[str]
+    shown: Mapping[str, Shown]
 
 
 class TcHtb:
@@ -266,7 +253,7 @@ class TcHtb:
     def _plan(self, desired: Desired, observed: HtbObserved) -> _Planned:
         plan, tree = self._plan_with_tree(desired, observed)
         is_shown = tree is not None and observed.is_ours
-        shown = dict(_shown_by(tree, observed)) if tree is not None and is_shown else {}
+        shown = dict(shown_by(tree, observed)) if tree is not None and is_shown else {}
         return _Planned(
             desired=desired,
             observed=observed,
@@ -295,7 +282,7 @@ class TcHtb:
         plan = Plan(
             changes=tuple(build_changes(tree, observed)),
             wanted={
-                item.id: tree.setting(numbers, classid, above=_above(tree, item, {}))
+                item.id: tree.setting(numbers, classid, above=above(tree, item, {}))
                 for item, classid, numbers, _ in tree.classes()
             },
             notes=notes,
@@ -384,7 +371,7 @@ class TcHtb:
             key: Seen(
                 thing=one.thing,
                 setting=one.setting,
-                counters=_counters(one, observed.counters),
+                counters=counters_of(one, observed.counters),
             )
             for key, one in shown.items()
         }
@@ -494,56 +481,3 @@ def _shortfalls(spec: ResourceSpec, tree: Tree) -> dict[str, dict[ControlKind, N
     if host is None or problem is None:
         return {}
     return {host.id: {ControlKind.LIMIT: problem}}
-
-
-def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:
-    return ClassNumbers(
-        rate_bits_per_s=present.rate_bits_per_s,
-        ceil_bits_per_s=present.ceil_bits_per_s,
-        quantum_bytes=present.quantum_bytes or wanted.quantum_bytes,
-        burst_bytes=present.burst_bytes,
-        cburst_bytes=present.cburst_bytes,
-    )
-
-
-def _above(tree: Tree, item: Allocation, classes: Mapping[str, HtbClass]) -> str:
-    """The class of its pool as it is in these classes, else as it is wanted."""
-    part = tree.part_of(item)
-    if part is None:
-        return ""
-    present = classes.get(part.classid)
-    numbers = part.numbers if present is None else _shown_numbers(part.numbers, present)
-    return describe_pool(part, numbers)
-
-
-def _shown_by(tree: Tree, observed: HtbObserved) -> Iterator[tuple[str, _Shown]]:
-    below = observed.below()
-    for item, classid, numbers, thing in tree.classes():
-        present = observed.classes.get(classid)
-        if present is None:
-            continue
-        yield (
-            item.id,
-            _Shown(
-                thing=thing,
-                setting=tree.setting(
-                    _shown_numbers(numbers, present),
-                    classid,
-                    above=_above(tree, item, observed.classes),
-                ),
-                classid=classid,
-                below=below.get(classid, ()),
-            ),
-        )
-
-
-def _counters(shown: _Shown, counted: Mapping[str, ClassCounters]) -> Counters:
-    """Of a class; what waits or is dropped in classes below it, it does not count itself."""
-    own = counted[shown.classid]
-    every = [own, *(counted[key] for key in shown.below)]
-    return Counters(
-        total=own.sent_bytes * 8.0,
-        drops=sum(item.drops for item in every),
-        overlimits=sum(item.overlimits for item in every),
-        backlog_bytes=sum(item.backlog_bytes for item in every),
-    )
