@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from enforcers.contract import Allocation, Outcome, Pool, ReservationMode
+from enforcers.mechanisms.tc_htb.class_numbers import numbers_by_selectors
 from enforcers.mechanisms.tc_htb.fit import host_rate_of, whole_problem
 from enforcers.mechanisms.tc_htb.pooled import counted_shares, fitted_rates, top_level
 from enforcers.mechanisms.tc_htb.sizing import MINIMUM_RATE_BITS_PER_S
 from enforcers.mechanisms.tc_htb.turns import LOOKS_UNTIL_IDLE
-from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.fake_tc import FakeTc, Killed
 from tests.enforcers.policies import (
     LINK,
     desired,
@@ -367,3 +369,83 @@ def test_uplink_without_shares_of_pools_is_not_looked_at_in_between(
     follow(rig)
 
     assert looks == []
+
+
+MOVED = desired(uplink(), vnic(1, 5e6), member(2), member(3), pools=(pool(limit=30e6),))
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["goes on", "restores"])
+def test_agent_killed_while_members_change_is_made_good_by_the_next(
+    tmp_path: Path, goes_on: bool
+) -> None:
+    commands = _commands_of_move(tmp_path / "whole")
+    assert len(commands) > 10
+
+    for survived in range(len(commands)):
+        tc = FakeTc("up0", "p1", "p2", "p3")
+        before = tc.text("up0")
+        folder = tmp_path / str(survived)
+        rig = start_rig(folder, tc)
+        rig.apply(HTB, POOLED)
+        tc.kill = commands[survived]
+        with pytest.raises(Killed):
+            rig.apply(HTB, MOVED)
+        tc.kill = None
+
+        again = start_rig(folder, tc)
+        left = again.apply(HTB, MOVED if goes_on else nothing("up0"))
+
+        assert left.changes == ()
+        assert goes_on or tc.text("up0") == before
+        assert not goes_on or told(tc, POOL_CLASS)[2] == "30000000bit"
+
+
+def _commands_of_move(folder: Path) -> list[str]:
+    tc = FakeTc("up0", "p1", "p2", "p3")
+    rig = start_rig(folder, tc)
+    rig.apply(HTB, POOLED)
+    tc.commands.clear()
+    rig.apply(HTB, MOVED)
+    return list(tc.commands)
+
+
+@given(st.sets(st.integers(1, 300), min_size=1), st.randoms(use_true_random=False))
+def test_numbers_of_pools_and_members_follow_from_their_names_in_any_order(
+    numbers: set[int], random: Random
+) -> None:
+    members = [vnic(n, pool=f"pool-{n % 7}" if n % 3 else None) for n in sorted(numbers)]
+    pools = [pool(id=f"pool-{n}", name=f"{n}") for n in range(7)]
+    mixed, mixed_pools = list(members), list(pools)
+    random.shuffle(mixed)
+    random.shuffle(mixed_pools)
+
+    found = numbers_by_selectors(members, pools)
+
+    assert found == numbers_by_selectors(mixed, mixed_pools)
+    assert len(set(found.values())) == len(members) + len(pools)
+
+
+def test_member_has_another_number_in_another_pool() -> None:
+    found = [
+        numbers_by_selectors([vnic(1, pool=key)])["net-1"] for key in (None, "pool-1", "pool-2")
+    ]
+
+    assert len(set(found)) == 3
+
+
+def test_workload_gives_way_where_its_class_has_the_number_of_a_pool(tc: FakeTc, rig: Rig) -> None:
+    """Classes of u32 filters are numbered in their order, those of pools by their ids."""
+    rig.apply(HTB, desired(uplink(), vnic(1), vnic(2)))
+    device = tc.devices["up0"]
+    device.classes[POOL_CLASS] = device.classes.pop("51ce:11")
+    device.leaves[POOL_CLASS] = device.leaves.pop("51ce:11")
+    for item in device.filters.values():
+        if item["classid"] == "51ce:11":
+            item["classid"] = POOL_CLASS
+
+    left = rig.apply(HTB, desired(uplink(), member(1), vnic(2), pools=(pool(),)))
+
+    assert left.changes == ()
+    parents = {key: item.parent for key, item in device.classes.items()}
+    assert parents[POOL_CLASS] == "51ce:1"
+    assert [item["classid"] for item in device.filters.values()].count(POOL_CLASS) == 0
