@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from enforcers.contract import HOST_TRAFFIC, MechanismSupport, Unit
 
+POOL = "pool"
+"""Named among its kinds of selectors by a mechanism that holds pools; no selector has it."""
+
 
 def choose_mechanism(
     support: Sequence[MechanismSupport], *, unit: Unit, selectors: Sequence[str]
@@ -30,4 +33,4 @@ def choose_mechanism(
 
 def known_selectors(support: Sequence[MechanismSupport]) -> frozenset[str]:
     """The kinds by which an agent recognises workloads; it may refuse a document with another."""
-    return frozenset(kind for item in support for kind in item.selectors) - {HOST_TRAFFIC}
+    return frozenset(kind for item in support for kind in item.selectors) - {HOST_TRAFFIC, POOL}

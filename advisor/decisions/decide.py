@@ -13,9 +13,11 @@ from django.db.models import Max
 from advisor.access import require_operator
 from advisor.advice.registry import kind_of
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
+from advisor.core.canonical import to_plain
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
+from advisor.decisions.pools import pool_terms
 from advisor.errors import DecisionRefused
 from advisor.history.publishing_gap import publishing_gap
 from advisor.models import Policy, Recommendation, RecommendationState, Resource
@@ -50,9 +52,17 @@ def approve(
 
 
 def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: datetime) -> Policy:
+    pools = json.loads(recommendation.inputs).get("pools_after", [])
+    stated = list(map(to_plain, pool_terms(recommendation.resource)))
+    if pools != stated:
+        raise DecisionRefused(
+            f"the pools on {recommendation.resource} are others than those of recommendation "
+            f"{recommendation.pk}; compose the policy anew, with what-if"
+        )
     policy = _next_version(
         resource=recommendation.resource,
         allocations=_allocations(recommendation),
+        pools=pools,
         capacity=_capacity(recommendation),
         divides=_divides(recommendation),
         user=user,
@@ -105,11 +115,13 @@ def rollback(
         )
     earlier = next((policy for policy in versions if policy.version == target), None)
     allocations = earlier.allocations if earlier else []
-    if allocations == newest.allocations:
+    pools = earlier.pools if earlier else []
+    if (allocations, pools) == (newest.allocations, newest.pools):
         raise DecisionRefused(f"{resource} already has the allocations of version {target}")
     policy = _next_version(
         resource=resource,
         allocations=allocations,
+        pools=pools,
         capacity=earlier.capacity if earlier else None,
         divides=earlier.divides if earlier else False,
         user=user,
@@ -174,6 +186,7 @@ def _next_version(
     *,
     resource: Resource,
     allocations: list[dict[str, Any]],
+    pools: list[dict[str, Any]],
     capacity: float | None,
     divides: bool,
     user: AbstractBaseUser,
@@ -189,6 +202,7 @@ def _next_version(
         resource=resource,
         version=(newest or 0) + 1,
         allocations=allocations,
+        pools=pools,
         capacity=capacity,
         divides=divides,
         recommendation=recommendation,

@@ -10,7 +10,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from advisor.core.mechanism_choice import choose_mechanism, known_selectors
+from advisor.core.canonical import from_plain
+from advisor.core.mechanism_choice import POOL, choose_mechanism, known_selectors
+from advisor.core.pools import PoolTerms
 from advisor.core.resource import normal_shares
 from advisor.models import (
     Allocation,
@@ -22,7 +24,7 @@ from advisor.models import (
     PublishedDocument,
     Resource,
 )
-from advisor.models.workload import allocation_id
+from advisor.models.workload import allocation_id, allocation_key
 from enforcers.contract import (
     DOCUMENT_VERSION,
     HOST_TRAFFIC,
@@ -35,6 +37,7 @@ from enforcers.contract import (
     sign,
 )
 from enforcers.contract import Allocation as WireAllocation
+from enforcers.contract import Pool as WirePool
 from enforcers.limit_split import own_parts
 from ingest.models import Host
 
@@ -84,6 +87,7 @@ def current_document(
             for item in published.content["resources"]
         ),
         allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
+        pools=tuple(decode(WirePool, item) for item in published.content.get("pools", ())),
     )
     return sign(document, enforcer.signing_key.encode())
 
@@ -91,6 +95,7 @@ def current_document(
 def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
     resources: list[dict[str, Any]] = []
     allocations: list[dict[str, Any]] = []
+    pools: list[dict[str, Any]] = []
     left_out: list[dict[str, str]] = []
     attachments = Attachment.objects.filter(host=host).select_related("resource")
     for attachment in attachments.order_by("resource__name"):
@@ -110,9 +115,59 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
         left_out.extend(unknown)
         if known:
             resources.append(_write_resource(policy, attachment.device, mechanism))
-            allocations.extend([*known, *_host_traffic(policy, attachment.device, mechanism)])
+            members, held, unheld = _in_pools(policy, known, mechanism)
+            allocations.extend([*members, *_host_traffic(policy, attachment.device, mechanism)])
+            pools.extend(held)
+            left_out.extend(unheld)
     content: dict[str, Any] = {"resources": resources, "allocations": allocations}
+    if pools:
+        content["pools"] = pools
     return {**content, "left_out": left_out} if left_out else content
+
+
+def _in_pools(
+    policy: Policy, allocations: list[dict[str, Any]], mechanism: MechanismSupport
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, str]]]:
+    """The allocations with their pools, these pools, and those that the agent cannot hold.
+
+    Of those the members are sent without, so that at least their own terms are held.
+    """
+    resource = policy.resource
+    present = {item["id"] for item in allocations}
+    pool_of: dict[str, str] = {}
+    pools: list[dict[str, Any]] = []
+    unheld: list[dict[str, str]] = []
+    for plain in policy.pools:
+        terms = from_plain(PoolTerms, plain)
+        members = [one for pk in terms.members if (one := allocation_key(pk)) in present]
+        if not members:
+            continue
+        if POOL not in mechanism.selectors:
+            unheld.append(
+                {
+                    "what": f"pool {terms.name} on {resource.name}",
+                    "reason": f"{mechanism.mechanism} of its agent holds no pools, "
+                    "so its members are held each by its own terms",
+                }
+            )
+            continue
+        key = f"pool-{terms.pool}"
+        pool_of |= dict.fromkeys(members, key)
+        pools.append(
+            {
+                "id": key,
+                "name": terms.name,
+                "resource": resource.name,
+                "reservation": terms.reservation,
+                "limit": terms.limit,
+                "shares": terms.shares,
+            }
+        )
+    inside = [
+        {**item, "pool": pool_of[item["id"]]} if item["id"] in pool_of else item
+        for item in allocations
+    ]
+    return inside, pools, unheld
 
 
 def _by_selector(

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.core.admission import RequestedReservation, admit
 from advisor.core.enumeration import listed
 from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
+from advisor.decisions.pools import admit_on, check_limit, reserved_on
 from advisor.errors import InventoryError
-from advisor.history.seen_capacity import capacity_seen
 from advisor.models import (
     AdapterKind,
     Allocation,
@@ -29,7 +27,7 @@ from advisor.models import (
 from advisor.pipeline.incidents import restate_parties
 from advisor.resource_kinds.registry import stated_kinds
 from advisor.resource_kinds.traits import ResourceTraits
-from enforcers.contract import HOST_TRAFFIC, ContractError, Selector, read_support
+from enforcers.contract import HOST_KIND, HOST_TRAFFIC, ContractError, Selector, read_support
 from ingest.core.lengths import (
     LONGEST_DEVICE,
     LONGEST_HOST_NAME,
@@ -196,7 +194,7 @@ def set_allocation(
     """
     _check_names(workload_name, vdisk, adapter)
     _check_controls(workload_name, reservation, limit, shares, unit=resource.unit)
-    _admit(resource, workload_name, 0.0 if may_exceed else reservation)
+    reserved = None if may_exceed or reservation == 0 else reserved_on(resource)
     host = _allocation_host(resource, host_name)
     _check_selector(host, selector)
     kind, value = selector or ("", "")
@@ -221,9 +219,23 @@ def set_allocation(
             "vanished_at": None,
         },
     )
+    _check_pool(allocation)
+    if reserved is not None:
+        admit_on(resource, reserved)
     if restates:
         restate_parties(resource)
     return allocation
+
+
+def _check_pool(allocation: Allocation) -> None:
+    if allocation.pool is None:
+        return
+    if allocation.recognised_by[0] == HOST_KIND:
+        raise InventoryError(
+            f"{allocation.workload} is in pool {allocation.pool.name}, "
+            "where the host's own traffic cannot be"
+        )
+    check_limit(allocation.pool)
 
 
 def _check_names(workload: str, vdisk: str, adapter: str) -> None:
@@ -273,43 +285,6 @@ def _check_selector(host: Host, selector: tuple[str, str] | None) -> None:
             f"the agent of {host.name} recognises no workload by {kind}, "
             f"only by {', '.join(sorted(known))}"
         )
-
-
-def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
-    """Refuse a reservation that does not fit beside the present ones."""
-    if reservation == 0:
-        return
-    reservable, rule = _reservable(resource)
-    others = resource.allocations.exclude(workload__name=workload_name).select_related("workload")
-    promised = [
-        RequestedReservation(workload=allocation.workload.name, reservation=allocation.reservation)
-        for allocation in others.filter(reservation__gt=0).order_by("pk")
-    ]
-    asked = RequestedReservation(workload=workload_name, reservation=reservation)
-    admission = admit(reservable, [*promised, asked])
-    if not admission.admitted:
-        raise InventoryError(
-            f"{resource}: {format_rate(reservation, resource.unit)} for {workload_name} does not "
-            f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
-            f"{format_rate(reservable, resource.unit)} that can be reserved are reserved for "
-            f"{listed(item.workload for item in promised) or 'none'} "
-            f"({rule})"
-        )
-
-
-def _reservable(resource: Resource) -> tuple[float, str]:
-    """What all reservations together may take, by what rule; refuses where nobody can know it."""
-    if resource.reservable is not None:
-        return resource.reservable, resource.reservable_rule
-    seen = capacity_seen(resource, now=timezone.now())
-    if seen is not None and not seen.is_bound:
-        rule = f"{resource.reservable_ratio:.0%} of what it delivered under load"
-        return resource.reservable_ratio * seen.value, rule
-    unseen = "" if resource.traits.fixed_capacity else " and it was not seen under load yet"
-    raise InventoryError(
-        f"{resource}: its capacity is unknown{unseen}, so nothing can be reserved; "
-        f"set it with: sluice resource set {resource} --capacity RATE"
-    )
 
 
 def _allocation_host(resource: Resource, host_name: str | None) -> Host:

@@ -28,6 +28,7 @@ from advisor.models.history import (
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
+from advisor.models.pool import Pool
 from advisor.models.prediction_score import PredictionScore
 from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
 from advisor.models.rejudgement import (
@@ -68,6 +69,7 @@ __all__ = [
     "NaturalScore",
     "NewestRates",
     "Policy",
+    "Pool",
     "PredictionScore",
     "PublishedDocument",
     "Quarter",

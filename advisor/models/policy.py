@@ -22,8 +22,9 @@ class Policy(models.Model):
     """One immutable version of a resource's allocations; the highest is the newest.
 
     `allocations` is a list of objects: allocation, workload, reservation, limit, shares,
-    entitlement. An empty list means that agents restore what they found. A database trigger
-    refuses updates too. `capacity` is the one its recommendation used, None if unknown.
+    entitlement. An empty list means that agents restore what they found. `pools` is a list of
+    `core.pools.PoolTerms`, with the allocations that are in each. A database trigger refuses
+    updates too. `capacity` is the one its recommendation used, None if unknown.
     """
 
     organisation = models.ForeignKey(
@@ -32,6 +33,7 @@ class Policy(models.Model):
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="policies")
     version = models.PositiveIntegerField()
     allocations = models.JSONField()
+    pools = models.JSONField(default=list, db_default=[])
     capacity = models.FloatField(
         null=True, blank=True, help_text="What its recommendation divided, in the resource's unit"
     )

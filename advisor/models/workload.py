@@ -8,6 +8,7 @@ from django.db import models
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.resource import IoCount, LimitScope, Tier, tier_shares
 from advisor.models.choices import choices_of
+from advisor.models.pool import Pool
 from advisor.models.resource import Resource
 from ingest.core.identity.cgroup_path import below_mount
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
@@ -100,6 +101,9 @@ class Allocation(models.Model):
         max_length=10, choices=choices_of(LimitScope), default=LimitScope.PER_VDISK
     )
     io_count = models.CharField(max_length=10, choices=choices_of(IoCount), default=IoCount.PLAIN)
+    pool = models.ForeignKey(
+        Pool, null=True, blank=True, on_delete=models.SET_NULL, related_name="members"
+    )
     size_bytes = models.FloatField(null=True, blank=True)
     moved_at = models.DateTimeField(null=True, blank=True)
     found = models.BooleanField(default=False)
@@ -152,7 +156,12 @@ WORKLOAD_DETAILS = ("workload__identity", "workload__attributes", "workload__rea
 
 def allocation_id(allocation: Allocation) -> str:
     """The name of an allocation on the wire."""
-    return f"allocation-{allocation.pk}"
+    return allocation_key(allocation.pk)
+
+
+def allocation_key(pk: int) -> str:
+    """The name on the wire of the allocation with this number."""
+    return f"allocation-{pk}"
 
 
 _PREFIXES = ("allocation", "claim")

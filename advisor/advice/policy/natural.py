@@ -61,9 +61,9 @@ class _Stretch:
 
 
 def resources_to_look_at(*, now: datetime) -> QuerySet[Resource]:
-    """Those whose history was not searched for a stretch."""
+    """Those whose history was not searched for a stretch; what is foretold counts no pools."""
     return Resource.objects.filter(
-        Q(natural_look=None) | Q(natural_look__looked_until__lte=now - LOOK)
+        Q(natural_look=None) | Q(natural_look__looked_until__lte=now - LOOK), pools=None
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 from django.db.models.functions import JSONObject
 
 from accounts.models import Organisation
@@ -27,6 +27,7 @@ from advisor.core.canonical import dumps, to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.explanation.answer import InsufficientData, NoChange
 from advisor.models import (
+    Allocation,
     Incident,
     Policy,
     Recommendation,
@@ -49,6 +50,10 @@ CALM_GAP = "it was not congested in the last 24 hours"
 UNKNOWN_GAP = "whether it is congested is not known: "
 NEVER_LOOKED = "nobody has looked at it"
 STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
+
+POOLS_GAP = (
+    "workloads on it are in pools, which policy advice does not count; compose a policy of what-if"
+)
 
 NOT_LOOKED_GAP = "load from outside has not been looked for yet"
 
@@ -78,6 +83,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         return _save_gap(status, calm_gap(status))
     standing = standing_advice(resource=resource, kind=POLICY, incident=incident, now=now)
     muting = muting_of(incident, newest.planned, now=now)
+    if newest.has_pools:
+        return _save_gap(status, POOLS_GAP)
     if reason := _held_up(status, incident, muting, standing.draft):
         return _save_gap(status, reason)
     until = status.judged_until or now
@@ -131,24 +138,28 @@ def _settled(
 class _Newest:
     """The newest incident with the status, and the maintenance windows of its organisation.
 
-    `policy` says what the newest one grants since when.
+    `policy` says what the newest one grants since when. `has_pools`: workloads are in pools, or
+    that policy says so.
     """
 
     incident: Incident | None = None
     policy: Policy | None = None
     planned: Sequence[MaintenanceWindow] = ()
+    has_pools: bool = False
 
 
 def _newest(resource: Resource) -> _Newest:
     """What was found and stated of the resource, in one statement."""
     granted = Policy.objects.filter(resource=OuterRef("resource")).order_by("-version")
-    plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations")
+    plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations", pools="pools")
+    members = Allocation.objects.filter(resource=OuterRef("resource"), pool__isnull=False)
     incident = (
         Incident.objects.filter(resource=resource)
         .select_related("resource__status")
         .annotate(
             policy=Subquery(granted.values(plain=plain)[:1]),
             planned=maintenance_windows_beside(OuterRef("organisation")),
+            has_pools=Exists(members),
         )
         .order_by("-started_at")
         .first()
@@ -160,7 +171,8 @@ def _newest(resource: Resource) -> _Newest:
         created_at = datetime.fromisoformat(incident.policy["created_at"])
         policy = Policy(resource=resource, **incident.policy | {"created_at": created_at})
     planned = maintenance_windows_in(incident.planned)
-    return _Newest(incident=incident, policy=policy, planned=planned)
+    has_pools = incident.has_pools or bool(policy and policy.pools)
+    return _Newest(incident=incident, policy=policy, planned=planned, has_pools=has_pools)
 
 
 def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:

@@ -14,6 +14,8 @@ from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.recommend import recommend
 from advisor.advice.registry import answer
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.pools import set_pool
+from advisor.errors import DecisionRefused
 from advisor.history.levels import read_points
 from advisor.models import (
     Allocation,
@@ -84,6 +86,21 @@ def test_calm_uplink_has_no_incident_and_no_advice(cluster: Cluster) -> None:
     assert status.state == State.CLEAR
     assert not Incident.objects.exists()
     assert advice == "it was not congested in the last 24 hours"
+
+
+def test_uplink_with_pools_gets_no_numbers_that_leave_them_out(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    open_before = recommend(resource=cluster.uplink, now=NOW)
+    set_pool(resource=cluster.uplink, name="web", members=["web-2"])
+
+    advice = recommend(resource=cluster.uplink, now=NOW)
+
+    assert isinstance(advice, str)
+    assert advice.startswith("workloads on it are in pools")
+    assert isinstance(open_before, Recommendation)
+    with pytest.raises(DecisionRefused, match="the pools on h1/up0 are others"):
+        approve(recommendation=open_before, user=cluster.people.owner, now=NOW)
 
 
 def test_looking_twice_changes_nothing(cluster: Cluster) -> None:

@@ -1,0 +1,60 @@
+"""A pool of allocations on one uplink, as it was approved, and what it reserves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from advisor.core.admission import RequestedReservation
+from advisor.core.number_checks import check_amount, check_positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolTerms:
+    """What is granted to a group of allocations together, in the unit of the resource.
+
+    `shares` None means that each member counts with its own. `members` are allocations.
+    """
+
+    pool: int
+    name: str
+    reservation: float
+    limit: float | None
+    shares: int | None
+    members: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_amount(f"reservation of pool {self.name}", self.reservation)
+        check_positive(f"limit of pool {self.name}", self.limit)
+        if self.limit is not None and self.limit < self.reservation:
+            raise ValueError(
+                f"limit of pool {self.name} is {self.limit:g}; "
+                f"it must be at least its reservation of {self.reservation:g}"
+            )
+        if self.shares is not None and self.shares < 1:
+            raise ValueError(f"shares of pool {self.name} is {self.shares}; it must be at least 1")
+
+
+def reserved_together(
+    requests: Sequence[tuple[RequestedReservation, int | None]],
+    pools: Mapping[int, RequestedReservation],
+) -> dict[int | str, RequestedReservation]:
+    """What is reserved, by pool, or by workload without one.
+
+    Each request has the pool that it is in; what members reserve is in the pool's reservation.
+    """
+    members = dict.fromkeys(pools, 0.0)
+    alone: dict[int | str, RequestedReservation] = {}
+    for request, pool in requests:
+        if pool is not None:
+            members[pool] += request.reservation
+            continue
+        before = alone.get(request.workload)
+        total = request.reservation + (before.reservation if before else 0.0)
+        alone[request.workload] = RequestedReservation(
+            workload=request.workload, reservation=total
+        )
+    return alone | {
+        key: RequestedReservation(
+            workload=pool.workload, reservation=max(pool.reservation, members[key])
+        )
+        for key, pool in pools.items()
+    }
