@@ -31,6 +31,7 @@ COMMANDS = {
         "resource": "list, add and change datastores and uplinks",
         "alarm-budget": "how many false alarms a week all baselines together may raise",
         "allocation": "list and set the shares, reservations and limits of workloads",
+        "pool": "list and set pools: groups of workloads that share terms on an uplink",
         "import-vcenter": "shares, limits, thresholds and rules that a vCenter has",
         "rules": "rules that give tiers, and say which devices are one or are not",
         "maintenance": "list and add maintenance windows, which silence expected congestion",

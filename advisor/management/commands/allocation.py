@@ -39,11 +39,12 @@ class Command(ProductCommand):
             case "remove":
                 resource = find_resource(organisation, options["resource"])
                 inventory.remove_allocations(resource=resource, workload_name=options["workload"])
+        rows = allocations.select_related("resource", "workload", "host", "pool")
         self.show(
-            [_row(item) for item in allocations.select_related("resource", "workload", "host")],
+            [_row(item) for item in rows],
             as_json=options["as_json"],
             columns=["resource", "workload", "host", "disk", "adapter", "enforced_by",
-                     "reserved", "limited", "tier", "counts"],
+                     "reserved", "limited", "tier", "counts", "pool"],
             empty="no allocations yet: sluice allocation set RESOURCE WORKLOAD --vnic NAME",
         )  # fmt: skip
 
@@ -201,6 +202,7 @@ def _row(allocation: Allocation) -> dict[str, Any]:
         "vdisk": allocation.vdisk,
         "disk": allocation.vdisk or None,
         "size_bytes": allocation.size_bytes,
+        "pool": allocation.pool.name if allocation.pool else None,
         "tier": allocation.workload.tier,
         "shares": allocation.shares,
         "shares_in_effect": allocation.weight,
