@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.core.admission import RequestedReservation
+from advisor.core.admission import TOLERANCE, RequestedReservation
 from advisor.core.number_checks import check_amount, check_positive
+from advisor.core.quantity import format_rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,25 @@ class PoolTerms:
             )
         if self.shares is not None and self.shares < 1:
             raise ValueError(f"shares of pool {self.name} is {self.shares}; it must be at least 1")
+
+
+def pool_terms_text(pool: PoolTerms, unit: str) -> str:
+    """Its terms in words."""
+    reserved = f"{format_rate(pool.reservation, unit)} reserved" if pool.reservation else ""
+    limited = "" if pool.limit is None else f"at most {format_rate(pool.limit, unit)}"
+    counts = "shares of its members" if pool.shares is None else f"{pool.shares} shares"
+    return ", ".join(part for part in (reserved, limited, counts) if part)
+
+
+def check_members(pools: Sequence[PoolTerms], reservations: Mapping[int, float]) -> None:
+    """Refuse a pool whose members reserve more than its limit; `reservations` by allocation."""
+    for pool in pools:
+        reserved = sum(reservations.get(member, 0.0) for member in pool.members)
+        if pool.limit is not None and reserved > pool.limit * (1 + TOLERANCE):
+            raise ValueError(
+                f"the members of pool {pool.name} reserve {reserved:g}, "
+                f"and its limit is {pool.limit:g}"
+            )
 
 
 def reserved_together(

@@ -17,9 +17,9 @@ from advisor.core.canonical import to_plain
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
-from advisor.decisions.pools import pool_terms
 from advisor.errors import DecisionRefused
 from advisor.history.publishing_gap import publishing_gap
+from advisor.history.stated_pools import pool_terms
 from advisor.models import Policy, Recommendation, RecommendationState, Resource
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from advisor.core.admission import TOLERANCE, RequestedReservation, admit
 from advisor.core.enumeration import listed
-from advisor.core.pools import PoolTerms, reserved_together
+from advisor.core.pools import reserved_together
 from advisor.core.quantity import format_rate
 from advisor.decisions.reservable import reservable_on
 from advisor.errors import InventoryError
@@ -68,25 +68,6 @@ def find_pool(resource: Resource, name: str) -> Pool:
         names = listed(resource.pools.values_list("name", flat=True))
         raise InventoryError(f'{resource} has no pool "{name}"; there are: {names or "none"}')
     return pool
-
-
-def pool_terms(resource: Resource) -> tuple[PoolTerms, ...]:
-    """The stated pools of a resource that have members, as a policy would carry them."""
-    found = []
-    for pool in resource.pools.prefetch_related("members"):
-        members = sorted(one.pk for one in pool.members.all() if one.vanished_at is None)
-        if members:
-            found.append(
-                PoolTerms(
-                    pool=pool.pk,
-                    name=pool.name,
-                    reservation=pool.reservation,
-                    limit=pool.limit,
-                    shares=pool.shares,
-                    members=tuple(members),
-                )
-            )
-    return tuple(found)
 
 
 def check_limit(pool: Pool) -> None:

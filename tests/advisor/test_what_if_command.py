@@ -12,7 +12,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import Organisation
-from advisor.models import Recommendation, RecommendationState
+from advisor.decisions.pools import set_pool
+from advisor.models import Policy, Recommendation, RecommendationState
 from advisor.pipeline.detect import detect
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -122,3 +123,20 @@ def test_wrong_words_are_refused_in_one_line(
 
     assert complaint in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_draft_carries_the_pools_that_are_stated(cluster: Cluster) -> None:
+    set_pool(resource=cluster.uplink, name="web", limit=30 * MBIT, members=["web-2", "web-3"])
+
+    sluice("what-if", "h1/up0", "--hours", "1", "--draft", "--user", "operator")
+    draft = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    sluice("approve", str(draft.pk), "--user", "owner")
+
+    policy = Policy.objects.get()
+    assert "pool web of web-2 and web-3 (at most 30.0 Mbit/s, " in draft.summary
+    (pool,) = policy.pools
+    assert (pool["name"], pool["limit"], len(pool["members"])) == ("web", 30 * MBIT, 2)
+    entitled = {one["workload"]: one["entitlement"] for one in policy.allocations}
+    # 94, of which 75 are reserved for web-1; the pool could have 30 and gets 2/3 of the other 19
+    assert entitled["web-2"] + entitled["web-3"] == pytest.approx(38 / 3 * MBIT)
+    assert rates("web-1:reservation=0")["web-1"] == pytest.approx(63 * MBIT, rel=0.02)

@@ -14,11 +14,12 @@ from advisor.advice.recommendation_store import VALID_FOR
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_controls
 from advisor.advice.what_if.kind import WHAT_IF
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import dumps, loads
+from advisor.core.canonical import dumps, from_plain, loads
 from advisor.core.enumeration import listed
 from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
+from advisor.core.pools import PoolTerms
 from advisor.core.quantity import format_rate
 from advisor.core.resource import Unit
 from advisor.errors import DecisionRefused, InventoryError
@@ -29,6 +30,7 @@ from advisor.history.allocation_history import (
 )
 from advisor.history.inventory import inventory_of
 from advisor.history.policy_state import policy_state
+from advisor.history.stated_pools import pool_terms
 from advisor.history.whole_windows import whole_windows
 from advisor.models import (
     Allocation,
@@ -54,7 +56,7 @@ class WhatIfScene:
     `now` is what the newest policy grants where it is in force, and plain sharing elsewhere.
     `proposed` is what that policy grants, or what the allocations state without one. `policy` is
     None if it is in force on no host; `gap` says which link is missing, empty where it is in
-    force and not measured otherwise.
+    force and not measured otherwise. Pools are proposed as they are stated.
     """
 
     resource: Resource
@@ -63,6 +65,8 @@ class WhatIfScene:
     allocations: tuple[Allocation, ...]
     now: tuple[Grant, ...]
     proposed: tuple[Grant, ...]
+    pools_now: tuple[PoolTerms, ...] = ()
+    pools_stated: tuple[PoolTerms, ...] = ()
 
 
 def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
@@ -81,6 +85,7 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
             allocations=allocations,
             now=even,
             proposed=stated,
+            pools_stated=pool_terms(resource),
         )
     state = policy_state(policy, now=now)
     known = _granted(policy)
@@ -104,7 +109,13 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
             for allocation, granted, none in zip(allocations, proposed, even, strict=True)
         ),
         proposed=proposed,
+        pools_now=_pools_of(policy) if state.allocations else (),
+        pools_stated=pool_terms(resource),
     )
+
+
+def _pools_of(policy: Policy) -> tuple[PoolTerms, ...]:
+    return tuple(from_plain(PoolTerms, plain) for plain in policy.pools)
 
 
 def _granted(policy: Policy) -> dict[int, Grant]:
@@ -197,6 +208,8 @@ def what_if_inputs(
                     scene.allocations, scene.now, scene.proposed, history.measured, strict=True
                 )
             ),
+            pools_before=scene.pools_now,
+            pools_after=scene.pools_stated,
             past=replace(
                 history.past,
                 gap=_silent(scene.allocations, history.measured),
@@ -298,5 +311,7 @@ def repeated_policy(inputs: WhatIfInputs, resource: Resource) -> str:
         return ""
     granted = _granted(policy)
     if any(granted.get(one.allocation) != one.after for one in inputs.allocations):
+        return ""
+    if _pools_of(policy) != inputs.pools_after:
         return ""
     return f"version {policy.version} of the policy says the same already"

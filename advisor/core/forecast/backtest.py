@@ -31,8 +31,8 @@ class Change(StrEnum):
 class WorkloadBacktest:
     """One workload under both policies: mean rates, and minutes throttled and unmet.
 
-    `throttled` counts windows in which its own limit held it below its demand, `unmet` those in
-    which it wanted its reservation and did not get it.
+    `throttled` counts windows in which its own limit or that of its pool held it below its
+    demand, `unmet` those in which it wanted its reservation and did not get it.
     """
 
     workload: str

@@ -1,15 +1,16 @@
 """Past windows solved at once under a policy, and two policies compared on the same windows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from advisor.core.allocation import ReservationMode, solve
+from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.past import Windows
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_positive
-from advisor.core.waterfill import Booleans, Floats, groups_of
+from advisor.core.pooled import PoolPlaces, solve_pooled
+from advisor.core.waterfill import Booleans, Floats
 
 BINDING_TOLERANCE = 1e-6
 """Relative tolerance for a rate at its limit or reservation."""
@@ -51,7 +52,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The policy in force and a candidate, with a grant per allocation in one order.
+    """The policy in force and a candidate, with a grant per allocation in one order, and pools.
 
     The candidate has `capacity_ratio` times the capacity. With `before_as_measured` the first is
     the measured rate where known: without a policy no model knows which workload competes hardest.
@@ -65,6 +66,8 @@ class Comparison:
     capacity_ratio: float = 1.0
     before_as_measured: bool = False
     after_as_pressed: bool = False
+    pools_before: Sequence[PoolPlaces] = ()
+    pools_after: Sequence[PoolPlaces] = ()
 
     def __post_init__(self) -> None:
         check_positive("capacity_ratio", self.capacity_ratio)
@@ -79,6 +82,7 @@ class Comparison:
                 self.before,
                 self.mode,
                 pressure=pressure if self.before_as_measured else None,
+                pools=self.pools_before,
             ),
             play(
                 windows,
@@ -86,6 +90,7 @@ class Comparison:
                 self.mode,
                 capacity_ratio=self.capacity_ratio,
                 pressure=pressure if self.after_as_pressed else None,
+                pools=self.pools_after,
             ),
         )
 
@@ -97,11 +102,12 @@ def play(
     *,
     capacity_ratio: float = 1.0,
     pressure: Pressure = None,
+    pools: Sequence[PoolPlaces] = (),
 ) -> Played:
     """Solve all windows at once under one policy.
 
     With `pressure` only the policy's limits count: the capacity is divided by how strongly each
-    workload competed.
+    workload competed. A pool's limit throttles a member that wants more than it gets.
     """
     demands, capacity = windows.demands, windows.capacity * capacity_ratio
     limit = np.array([np.inf if grant.limit is None else grant.limit for grant in policy])
@@ -110,19 +116,35 @@ def play(
     shape = demands.shape
     weights = np.array([float(grant.shares) for grant in policy])
     shares = np.broadcast_to(weights if pressure is None else pressure, shape)
-    rates = solve(
+    if pressure is not None:
+        pools = [replace(pool, reservation=0.0, shares=None) for pool in pools]
+    rates = solve_pooled(
         capacity,
-        np.broadcast_to(reservation, shape).ravel(),
-        np.minimum(demands, limit).ravel(),
-        shares.ravel(),
+        np.broadcast_to(reservation, shape),
+        np.minimum(demands, limit),
+        shares,
         mode=mode,
-        groups=groups_of(np.full(shape[0], shape[1])),
-    ).reshape(shape)
+        pools=pools,
+    )
     due = np.minimum(np.minimum(reservation, limit), demands)
+    throttled = (rates >= limit * (1 - BINDING_TOLERANCE)) & (demands > limit)
     return Played(
         rates=rates,
         demands=demands,
         capacity=capacity,
-        throttled=(rates >= limit * (1 - BINDING_TOLERANCE)) & (demands > limit),
+        throttled=throttled | _throttled_together(rates, demands, pools),
         unmet=rates < due * (1 - BINDING_TOLERANCE),
     )
+
+
+def _throttled_together(rates: Floats, demands: Floats, pools: Sequence[PoolPlaces]) -> Booleans:
+    """Who gets less than it wants because its pool has all that it may have."""
+    found = np.zeros(rates.shape, dtype=bool)
+    for pool in pools:
+        if pool.limit is None:
+            continue
+        places = list(pool.places)
+        is_full = rates[:, places].sum(axis=1) >= pool.limit * (1 - BINDING_TOLERANCE)
+        wants_more = rates[:, places] < demands[:, places] * (1 - BINDING_TOLERANCE)
+        found[:, places] = is_full[:, None] & wants_more
+    return found

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from advisor.core.admission import RequestedReservation, admit, refusal_text
-from advisor.core.allocation import Allocation, ReservationMode, entitlements
+from advisor.core.allocation import Allocation, ReservationMode
+from advisor.core.canonical import ADDED
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all, rounded
 from advisor.core.forecast.backtest import Change, WorkloadBacktest, change_between
@@ -28,6 +29,8 @@ from advisor.core.forecast.past import Past, StoredPast, bounds_of
 from advisor.core.forecast.prediction_interval import Interval, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
+from advisor.core.pooled import places_of, pooled_entitlements
+from advisor.core.pools import PoolTerms, check_members, reserved_together
 from advisor.core.resource import Unit
 
 NOT_COMPUTED = unknown_latency("it was not computed")
@@ -69,9 +72,9 @@ class CandidateAllocation:
 class _Candidate:
     """A resource with its present and proposed allocations, and the time of its past.
 
-    `reservable` is how much can be reserved with the candidate; None means all of it. `enforced`
-    is False if no policy is in force, so that all workloads have equal shares. Without slots,
-    because of the bases of a class only one can have them.
+    `pools_before` are those in force. `reservable` is how much can be reserved with the candidate;
+    None means all of it. `enforced` is False if no policy is in force, so that all workloads have
+    equal shares. Without slots, because of the bases of a class only one can have them.
     """
 
     resource: str
@@ -86,6 +89,8 @@ class _Candidate:
     began_at: datetime
     ended_at: datetime
     allocations: tuple[CandidateAllocation, ...]
+    pools_before: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
+    pools_after: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +115,11 @@ class WhatIfInputs(_Candidate):
         windows = self.past.windows
         if len(windows) and windows.demands.shape[1] != len(self.allocations):
             raise ValueError("every window must have one demand per allocation")
+        for pools, grants in (
+            (self.pools_before, [one.before for one in self.allocations]),
+            (self.pools_after, [one.after for one in self.allocations]),
+        ):
+            check_members(pools, {one.allocation: one.reservation for one in grants})
 
     @classmethod
     def of(cls, stored: StoredWhatIfInputs) -> "WhatIfInputs":
@@ -182,14 +192,10 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
     past = inputs.past
     before = [one.before for one in inputs.allocations]
     after = [one.after for one in inputs.allocations]
-    entitled = _entitled(inputs.capacity, before, inputs.mode)
-    entitled_after = _entitled(inputs.capacity_after, after, inputs.mode)
+    entitled = _entitled(inputs.capacity, before, inputs.mode, inputs.pools_before)
+    entitled_after = _entitled(inputs.capacity_after, after, inputs.mode, inputs.pools_after)
     played = _played(inputs, before, after)
-    asked = [
-        RequestedReservation(workload=one.workload, reservation=one.after.reservation)
-        for one in inputs.allocations
-        if one.after.reservation > 0
-    ]
+    asked = _asked(inputs)
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable, asked
     )
@@ -215,11 +221,38 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
     )
 
 
+def _asked(inputs: WhatIfInputs) -> list[RequestedReservation]:
+    """What the candidate reserves, of each pool together."""
+    pool_of = {
+        member: number for number, pool in enumerate(inputs.pools_after) for member in pool.members
+    }
+    alone = [
+        RequestedReservation(workload=one.workload, reservation=one.after.reservation)
+        for one in inputs.allocations
+        if one.after.reservation > 0 and one.allocation not in pool_of
+    ]
+    members = [
+        (
+            RequestedReservation(workload=one.workload, reservation=one.after.reservation),
+            pool_of[one.allocation],
+        )
+        for one in inputs.allocations
+        if one.allocation in pool_of
+    ]
+    pools = {
+        number: RequestedReservation(workload=f"pool {pool.name}", reservation=pool.reservation)
+        for number, pool in enumerate(inputs.pools_after)
+    }
+    together = reserved_together(members, pools).values()
+    return [*alone, *(one for one in together if one.reservation > 0)]
+
+
 def _played(
     inputs: WhatIfInputs, before: Sequence[Grant], after: Sequence[Grant]
 ) -> Counterfactual | None:
     """The past under both settings; None if nothing is stored of it."""
     past = inputs.past
+    order = [one.allocation for one in inputs.allocations]
     return counterfactual(
         [
             PlayedAllocation(allocation=one.allocation, workload=one.workload, host=one.host)
@@ -232,17 +265,22 @@ def _played(
             after=after,
             capacity_ratio=inputs.capacity_after / inputs.capacity,
             before_as_measured=not inputs.enforced,
+            pools_before=places_of(inputs.pools_before, order),
+            pools_after=places_of(inputs.pools_after, order),
         ),
         bounds=bounds_of(past),
     )
 
 
-def _entitled(capacity: float, grants: Sequence[Grant], mode: ReservationMode) -> list[float]:
+def _entitled(
+    capacity: float, grants: Sequence[Grant], mode: ReservationMode, pools: Sequence[PoolTerms]
+) -> list[float]:
     allocations = [
         Allocation(reservation=one.reservation, limit=one.limit, shares=one.shares)
         for one in grants
     ]
-    return entitlements(capacity, allocations, mode)
+    places = places_of(pools, [one.allocation for one in grants])
+    return pooled_entitlements(capacity, allocations, mode, places)
 
 
 def _row(

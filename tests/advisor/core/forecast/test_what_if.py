@@ -20,6 +20,7 @@ from advisor.core.forecast.what_if import (
     what_if,
 )
 from advisor.core.grant import Grant
+from advisor.core.pools import PoolTerms
 from advisor.core.resource import ResourceKind, Unit
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -352,3 +353,75 @@ def test_gain_is_the_most_there_may_be_from_one_minute_of_unknown_demand_on(unkn
     )
 
     assert f"w1 gains (50.0 bit/s → {words}75.0 bit/s)" in draft(asked).summary
+
+
+THREE_GREEDY = [window(minute, None, None, None) for minute in range(1, 11)]
+
+
+def pool(*members, reservation=0.0, limit=None, shares=None):
+    return PoolTerms(
+        pool=1, name="web", reservation=reservation, limit=limit, shares=shares, members=members
+    )
+
+
+def test_limit_of_a_pool_holds_its_members_together_in_the_past():
+    # 100 among three of 1000 shares, then two of them have 20 together
+    asked = inputs(
+        candidate(1), candidate(2), candidate(3),
+        windows=THREE_GREEDY, congested=[True] * 10, pools_after=(pool(2, 3, limit=20.0),),
+    )  # fmt: skip
+
+    found = what_if(asked)
+
+    assert [row.entitlement_after for row in found.rows] == pytest.approx([80.0, 10.0, 10.0])
+    then = [row.contended.rate_after for row in found.rows]
+    assert then == pytest.approx([80.0, 10.0, 10.0])
+    assert [row.contended.throttled_min_after for row in found.rows] == [0.0, 10.0, 10.0]
+
+
+def test_pool_in_force_is_what_the_candidate_is_compared_with():
+    # Before: 1000 against the pool's 1000 for both members; then each of three has a third.
+    asked = inputs(
+        candidate(1), candidate(2), candidate(3),
+        windows=THREE_GREEDY, congested=[True] * 10, pools_before=(pool(2, 3, shares=1000),),
+    )  # fmt: skip
+
+    found = what_if(asked)
+
+    assert [row.now for row in found.rows] == pytest.approx([50.0, 25.0, 25.0])
+    assert [row.then for row in found.rows] == pytest.approx([100 / 3] * 3)
+    assert changed_controls(asked) == ["no pool web"]
+
+
+def test_pool_that_reserves_more_than_fits_is_refused():
+    asked = inputs(candidate(1), candidate(2), pools_after=(pool(2, reservation=80.0),))
+
+    found = what_if(asked)
+
+    assert found.refused == ("pool web",)
+    assert "pool web of w2 (80.0 bit/s reserved, shares of its members)" in changed_controls(asked)
+
+
+def test_what_members_reserve_counts_within_their_pool():
+    # 70 for both members together; beside 70 the 30 that one reserves itself would not fit in 75
+    member = candidate(2, after=grant(2, reservation=30.0))
+    asked = inputs(candidate(1), member, pools_after=(pool(2, reservation=70.0),))
+
+    assert what_if(asked).refused == ()
+
+
+def test_members_that_reserve_more_than_their_limit_are_refused():
+    member = candidate(2, after=grant(2, reservation=30.0))
+
+    with pytest.raises(ValueError, match="members of pool web reserve 30, and its limit is 20"):
+        inputs(candidate(1), member, pools_after=(pool(2, limit=20.0),))
+
+
+def test_inputs_without_pools_are_stored_as_before():
+    assert "pools" not in dumps(inputs(candidate(1)))
+
+
+def test_pools_are_stored_with_the_inputs():
+    asked = inputs(candidate(1), pools_after=(pool(1, limit=20.0),))
+
+    assert loads(WhatIfInputs, dumps(asked)).pools_after == asked.pools_after
