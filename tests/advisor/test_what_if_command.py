@@ -128,11 +128,12 @@ def test_wrong_words_are_refused_in_one_line(
 def test_draft_carries_the_pools_that_are_stated(cluster: Cluster) -> None:
     set_pool(resource=cluster.uplink, name="web", limit=30 * MBIT, members=["web-2", "web-3"])
 
-    sluice("what-if", "h1/up0", "--hours", "1", "--draft", "--user", "operator")
+    said = sluice("what-if", "h1/up0", "--hours", "1", "--draft", "--user", "operator")
     draft = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     sluice("approve", str(draft.pk), "--user", "owner")
 
     policy = Policy.objects.get()
+    assert "Pool web: at most 30.0 Mbit/s, shares of its members" in said
     assert "pool web of web-2 and web-3 (at most 30.0 Mbit/s, " in draft.summary
     (pool,) = policy.pools
     assert (pool["name"], pool["limit"], len(pool["members"])) == ("web", 30 * MBIT, 2)

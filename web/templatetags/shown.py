@@ -10,9 +10,11 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from advisor.core.canonical import from_plain
 from advisor.core.duration import duration_text
 from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Confidence
+from advisor.core.pools import PoolTerms, pool_terms_text
 from advisor.resource_kinds import registry
 from web import formatting
 
@@ -43,6 +45,12 @@ def number(
 def rate(value: float | None, unit: str, reason: str = "nothing was measured") -> str:
     """A rate of a resource with the unit that fits it."""
     return absent(reason) if value is None else formatting.rate_text(value, unit)
+
+
+@register.simple_tag
+def pool_terms(pool: dict[str, Any], unit: str) -> str:
+    """The terms of a pool of a policy version."""
+    return pool_terms_text(from_plain(PoolTerms, pool), unit)
 
 
 @register.simple_tag

@@ -24,6 +24,7 @@ from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
 from advisor.queries.identity import identity_notes
+from advisor.queries.pools import pool_lines
 from advisor.queries.resources import resource_line
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list, charts_context
@@ -107,6 +108,7 @@ def _allocations_under(policy: Policy | None, row: Resource, now: datetime) -> d
     ]
     return {
         "allocations": lines,
+        "pools": pool_lines(row, policy),
         "policy": policy,
         "policy_state": state,
         "scale": rate_scale(row.unit, max(numbers, default=None)),

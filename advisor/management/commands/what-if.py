@@ -20,10 +20,12 @@ from advisor.advice.what_if.drafts import (
     scene_of,
     what_if_inputs,
 )
+from advisor.core.canonical import to_plain
 from advisor.core.enumeration import listed
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.grant import Grant
+from advisor.core.pools import pool_terms_text
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.core.resource import Tier, tier_shares
 from advisor.management.past_text import past_text
@@ -146,6 +148,9 @@ def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str, *, noun: str) ->
         lines.append(f"Note: {policy_gap}")
     if found.gap:
         lines.append(f"Note: {found.gap}")
+    lines += [
+        f"Pool {pool.name}: {pool_terms_text(pool, inputs.unit)}" for pool in inputs.pools_after
+    ]
     if found.refused:
         lines.append(f"Reservations do not fit: {found.refusal}")
     rows = [_shown(row, inputs.unit) for row in found.rows]
@@ -181,6 +186,7 @@ def _document(inputs: WhatIfInputs, found: WhatIf) -> dict[str, Any]:
         "idle_ratio_after": found.idle_ratio_after,
         "refused": list(found.refused),
         "reason": found.refusal or found.gap,
+        "pools": [to_plain(pool) for pool in inputs.pools_after],
         "workloads": [_plain(row) for row in found.rows],
     }
 
