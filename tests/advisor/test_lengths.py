@@ -36,6 +36,8 @@ HOLDS = {
     "advisor.Track.device": LONGEST_DEVICE,
     # Said by people about the same things; a workload's name becomes the subject of advice.
     "advisor.Workload.name": 200,
+    "advisor.NaturalScore.workload": 200,
+    "advisor.Pool.name": 200,
     "advisor.Allocation.vdisk": 200,
     "advisor.Resource.disks": 200,
     "advisor.Recommendation.subject": 200,
