@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-from enforcers.contract import HOST_TRAFFIC, MechanismSupport, Unit
-
-POOL = "pool"
-"""Named among its kinds of selectors by a mechanism that holds pools; no selector has it."""
+from enforcers.contract import HOST_TRAFFIC, POOL, MechanismSupport, Unit
 
 
 def choose_mechanism(

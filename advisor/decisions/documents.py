@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from advisor.core.canonical import from_plain
-from advisor.core.mechanism_choice import POOL, choose_mechanism, known_selectors
+from advisor.core.mechanism_choice import choose_mechanism, known_selectors
 from advisor.core.pools import PoolTerms
 from advisor.core.resource import normal_shares
 from advisor.models import (
@@ -28,6 +28,7 @@ from advisor.models.workload import allocation_id, allocation_key
 from enforcers.contract import (
     DOCUMENT_VERSION,
     HOST_TRAFFIC,
+    POOL,
     MechanismSupport,
     PolicyDocument,
     ResourceSpec,

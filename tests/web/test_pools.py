@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from advisor.core.canonical import to_plain
-from advisor.core.mechanism_choice import POOL
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.pools import remove_pool, set_pool
 from advisor.history.stated_pools import pool_terms
 from advisor.models import Enforcer
 from advisor.queries.pools import pool_lines
+from enforcers.contract import POOL
 from tests.advisor.agent_support import SUPPORT, state_support
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 from tests.web.conftest import client_of

@@ -28,6 +28,7 @@ from advisor.models import (
 from enforcers.acceptance import accept
 from enforcers.contract import (
     HOST_TRAFFIC,
+    POOL,
     Selector,
     SignatureError,
     decode_document,
@@ -380,7 +381,7 @@ def test_selector_that_the_agent_does_not_know_is_not_sent_and_named(cluster: Cl
     *workloads, host = document.allocations
     assert [item.workload for item in workloads] == ["web-1", "web-3"]
     assert host.selector.kind == HOST_TRAFFIC
-    known = sorted({kind for one in SUPPORT for kind in one.selectors} - {HOST_TRAFFIC})
+    known = sorted({kind for one in SUPPORT for kind in one.selectors} - {HOST_TRAFFIC, POOL})
     reason = f"its agent recognises no workload by mark, only by {', '.join(known)}"
     assert published(cluster)["left_out"] == [{"what": "web-2 on h1/up0", "reason": reason}]
 

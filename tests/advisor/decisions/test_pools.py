@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from advisor.core.mechanism_choice import POOL
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve, rollback
 from advisor.decisions.documents import current_document
@@ -15,6 +14,7 @@ from advisor.decisions.pools import remove_pool, set_pool
 from advisor.errors import InventoryError
 from advisor.history.stated_pools import pool_terms
 from advisor.models import AdapterKind, Allocation, Policy, Pool, PublishedDocument, ResourceKind
+from enforcers.contract import POOL
 from tests.advisor.agent_support import SUPPORT, state_support
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
