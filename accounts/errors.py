@@ -2,7 +2,9 @@
 
 AccountsError
 ├── NotFound           a named row does not exist, or belongs to somebody else
-└── AlreadyExists      a name is taken
+├── AlreadyExists      a name is taken
+├── NotAllowed         the role of who asks does not allow it
+└── LastOwner          an organisation would be left without an owner
 """
 
 
@@ -15,4 +17,12 @@ class NotFound(AccountsError):
 
 
 class AlreadyExists(AccountsError):
+    pass
+
+
+class NotAllowed(AccountsError):
+    pass
+
+
+class LastOwner(AccountsError):
     pass

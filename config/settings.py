@@ -39,6 +39,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "web.middleware.AddressMiddleware",
     "web.middleware.RowWallMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -134,7 +135,8 @@ SECURE_SSL_REDIRECT = HTTPS_ONLY
 # Probes come from the machine itself, and a redirect would count as an answer.
 SECURE_REDIRECT_EXEMPT = [r"^health(/(live|ready|evaluation))?$", r"^ping$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
-if env.boolean("SLUICE_BEHIND_PROXY", default=False):
+BEHIND_PROXY = env.boolean("SLUICE_BEHIND_PROXY", default=False)
+if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
+from accounts.actor import acting_from
 from accounts.row_wall import look_as, walled
+from web.client_address import client_address
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -36,6 +38,17 @@ class ContentSecurityPolicyMiddleware:
             "Permissions-Policy", "camera=(), microphone=(), geolocation=()"
         )
         return response
+
+
+class AddressMiddleware:
+    """What a request does is done from its address, which the audit chain tells."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with acting_from(client_address(request)):
+            return self.get_response(request)
 
 
 class RowWallMiddleware:

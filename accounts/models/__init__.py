@@ -1,11 +1,10 @@
-from accounts.models.organisation import (
-    Membership,
-    Organisation,
-    Role,
-)
+from accounts.models.audit import AuditEntry
+from accounts.models.organisation import Membership, Organisation
 from accounts.models.token import Scope, Token
+from accounts.roles import Role
 
 __all__ = [
+    "AuditEntry",
     "Membership",
     "Organisation",
     "Role",

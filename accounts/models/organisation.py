@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from django.conf import settings
 from django.db import models
 
+from accounts.roles import Action, Role, allows
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 Row = TypeVar("Row", bound=models.Model)
-
-
-class Role(models.TextChoices):
-    """What a member may do: viewers read, operators also approve, admins also manage access."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
 
 
 class OrganisationQuerySet(models.QuerySet["Organisation"]):
@@ -80,7 +74,10 @@ class Membership(models.Model):
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.organisation}"
 
+    def may(self, action: Action) -> bool:
+        return allows(self.role, action)
+
     @property
     def may_operate(self) -> bool:
         """Whether this member may approve, reject and roll back."""
-        return self.role in (Role.OPERATOR, Role.ADMIN)
+        return self.may(Action.DECIDE)

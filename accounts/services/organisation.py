@@ -47,7 +47,7 @@ def create_organisation(*, slug: str, name: str, admin_username: str) -> NewOrga
     if user is None:
         password = secrets.token_urlsafe(12)
         user = people.create_user(username=admin_username, password=password)
-    Membership.objects.create(organisation=organisation, user=user, role=Role.ADMIN)
+    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
     return NewOrganisation(
         organisation=organisation, admin_username=admin_username, password=password
     )

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Max
 
+from accounts.actor import Actor
+from accounts.models.audit import LONGEST_SUBJECT
+from accounts.services.audit import record
 from advisor.access import require_operator
 from advisor.advice.registry import kind_of
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
@@ -38,17 +41,21 @@ def approve(
     Raises DecisionRefused if the user may not decide, if it is already decided or expired, or if
     a host would get none of the policy.
     """
-    require_operator(user, recommendation.organisation)
+    actor = require_operator(user, recommendation.organisation)
     kind = kind_of(recommendation)
     if kind is None:
         raise DecisionRefused(
             f"this version of Sluice knows no advice on {recommendation.topic}; reject it"
         )
     _allocation(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
+    policy = None
     if kind.publishes:
-        return _publish(recommendation, user=user, now=now)
-    _set(recommendation, kind.sets(json.loads(recommendation.answer)))
-    return None
+        policy = _publish(recommendation, user=user, now=now)
+    else:
+        _set(recommendation, kind.sets(json.loads(recommendation.answer)))
+    version = policy and policy.version
+    _record(recommendation, actor, "approve", now=now, version=version)
+    return policy
 
 
 def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: datetime) -> Policy:
@@ -85,12 +92,23 @@ def reject(
     *, recommendation: Recommendation, user: AbstractBaseUser, reason: str, now: datetime
 ) -> Recommendation:
     """Close the recommendation with a reason."""
-    require_operator(user, recommendation.organisation)
+    actor = require_operator(user, recommendation.organisation)
     if not reason.strip():
         raise DecisionRefused("a rejection needs a reason: say why, for later readers")
     _allocation(recommendation, RecommendationState.REJECTED, user=user, reason=reason, now=now)
     recommendation.refresh_from_db()
+    _record(recommendation, actor, "reject", now=now, reason=reason)
     return recommendation
+
+
+def _record(
+    recommendation: Recommendation, actor: Actor, action: str, *, now: datetime, **details: Any
+) -> None:
+    subject = f"recommendation {recommendation.pk} for {recommendation.subject}"
+    record(
+        organisation=recommendation.organisation, actor=actor, action=action,
+        subject=subject[:LONGEST_SUBJECT], now=now, details=details,
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -102,7 +120,7 @@ def rollback(
     Without `to_version` that is the version before the newest; before the first there is none,
     so agents restore what they found.
     """
-    require_operator(user, resource.organisation)
+    actor = require_operator(user, resource.organisation)
     versions = list(Policy.objects.filter(resource=resource).order_by("-version"))
     if not versions:
         raise DecisionRefused(f"{resource} has no policy; there is nothing to roll back")
@@ -129,6 +147,11 @@ def rollback(
         rollback_of=newest,
     )
     publish_documents(resource=resource, now=now)
+    record(
+        organisation=resource.organisation, actor=actor, action="roll back",
+        subject=resource.name[:LONGEST_SUBJECT], now=now,
+        details={"to": target, "version": policy.version},
+    )  # fmt: skip
     return policy
 
 

@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from accounts.models import Membership, Organisation
-from accounts.models.organisation import Role
+from accounts.roles import Role
 
 DEMO_SLUG = "demo"
 ADMIN_NAME = "admin"
@@ -29,5 +29,5 @@ def create_first_login() -> NewLogin | None:
     organisation = Organisation.objects.create(slug=DEMO_SLUG, name="Demo")
     password = secrets.token_urlsafe(12)
     user = get_user_model().objects.create_superuser(username=ADMIN_NAME, password=password)
-    Membership.objects.create(organisation=organisation, user=user, role=Role.ADMIN)
+    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
     return NewLogin(username=ADMIN_NAME, password=password)

@@ -13,6 +13,7 @@ from django.test import Client
 
 from accounts.management.product_command import ProductCommand
 from accounts.models import Membership, Role, Token
+from tests.accounts.people import join, role_of
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now, post
 
 
@@ -82,11 +83,11 @@ def test_several_organisations_must_be_told_apart(tenant: Tenant, stranger: Tena
         run("token", "list")
 
 
-def test_new_organisation_comes_with_an_admin(db: None) -> None:
+def test_new_organisation_comes_with_an_owner(db: None) -> None:
     made = run_json("organisation", "create", "acme", "--name", "Acme", "--admin", "rita")
 
     membership = Membership.objects.get()
-    assert (membership.organisation.slug, membership.role) == ("acme", Role.ADMIN)
+    assert (membership.organisation.slug, membership.role) == ("acme", Role.OWNER)
     assert membership.user.check_password(made["password"])
     assert not membership.user.is_superuser
 
@@ -114,3 +115,17 @@ def test_organisation_with_an_impossible_name_is_refused(
         run("organisation", "create", slug, "--name", "X", "--admin", "rita")
 
     assert not get_user_model().objects.filter(username="rita").exists()
+
+
+def test_members_are_listed_changed_and_removed(tenant: Tenant) -> None:
+    join(tenant.organisation, "rita", Role.OWNER)
+    join(tenant.organisation, "alice", Role.VIEWER)
+
+    changed = run_json("member", "role", "alice", "operator")
+    listed = run_json("member", "list")
+    run("member", "remove", "alice")
+
+    assert [(row["user"], row["role"]) for row in changed] == [("alice", "operator")]
+    assert {row["user"]: row["role"] for row in listed} == {"rita": "owner", "alice": "operator"}
+    assert role_of(tenant.organisation, "alice") is None
+    assert [row["action"] for row in run_json("audit")] == ["remove member", "change role"]

@@ -49,6 +49,10 @@ HOLDS = {
 
 NAMED_BY_THE_PRODUCT = {
     "accounts.Membership.role", "accounts.Organisation.name", "accounts.Organisation.slug",
+    "accounts.AuditEntry.actor", "accounts.AuditEntry.action", "accounts.AuditEntry.address",
+    "accounts.AuditEntry.hash", "accounts.AuditEntry.previous_hash", "accounts.AuditHead.hash",
+    # Shortened to this.
+    "accounts.AuditEntry.subject",
     "accounts.Token.scope", "accounts.Token.digest",
     "advisor.MaintenanceWindow.zone", "advisor.Allocation.selector_kind",
     "advisor.Recommendation.topic", "advisor.Recommendation.kind",

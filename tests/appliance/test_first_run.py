@@ -27,12 +27,12 @@ def data(tmp_path) -> DataDir:
     return DataDir(tmp_path)
 
 
-def test_first_log_in_is_admin_of_the_demo_organisation():
+def test_first_log_in_owns_the_demo_organisation():
     login = create_first_login()
 
     user = authenticate(username=login.username, password=login.password)
     membership = Membership.objects.get(user=user)
-    assert (membership.organisation.slug, membership.role) == ("demo", "admin")
+    assert (membership.organisation.slug, membership.role) == ("demo", "owner")
 
 
 def test_database_with_an_organisation_gets_no_second_log_in():

@@ -115,10 +115,10 @@ def empty_fleet(now: datetime, *, prefix: str = "") -> Fleet:
     organisation = Organisation.objects.create(slug=f"{prefix}northgate", name="Northgate Cloud")
     other = Organisation.objects.create(slug=f"{prefix}lakeside", name="Lakeside Labs")
     people = People(
-        owner=_member(f"{prefix}owner", organisation, Role.ADMIN),
+        owner=_member(f"{prefix}owner", organisation, Role.OWNER),
         operator=_member(f"{prefix}operator", organisation, Role.OPERATOR),
         viewer=_member(f"{prefix}viewer", organisation, Role.VIEWER),
-        outsider=_member(f"{prefix}outsider", other, Role.ADMIN),
+        outsider=_member(f"{prefix}outsider", other, Role.OWNER),
     )
     return Fleet(now=now, organisation=organisation, people=people)
 

@@ -8,7 +8,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import Membership, Organisation, Role
+from accounts.models import AuditEntry, Membership, Organisation, Role
+from accounts.services.audit import verify
 from advisor.models import Incident, Policy, Recommendation, RecommendationState, Workload
 from ingest.models import Host
 from tests.web.conftest import client_of
@@ -156,6 +157,17 @@ def test_decision_takes_the_operator_role(
 
     assert answer.status_code == status
     assert nothing_was_decided() is (status != 302)
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject", "roll back"])
+def test_decision_is_recorded_with_who_and_from_where(fleet: Fleet, decision: str) -> None:
+    address, form = decisions(fleet)[decision]
+
+    client_of(fleet.people.operator).post(address, form, REMOTE_ADDR="192.0.2.7")
+
+    (entry,) = AuditEntry.objects.filter(organisation=fleet.organisation)
+    assert (entry.action, entry.actor, entry.address) == (decision, "operator", "192.0.2.7")
+    assert verify(fleet.organisation).broken is None
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject", "roll back"])
