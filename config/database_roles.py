@@ -83,6 +83,11 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
     ),
     DatabaseRole.WORKER: (
         ("auth_*", NOTHING),
+        # Of logins; the product's own tables begin with `accounts_`.
+        ("account_*", NOTHING),
+        ("mfa_*", NOTHING),
+        ("socialaccount_*", NOTHING),
+        ("usersessions_*", NOTHING),
         ("django_session", NOTHING),
         ("accounts_token", NOTHING),
         ("ingest_*", CHANGE),

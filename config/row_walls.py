@@ -63,7 +63,9 @@ BY_NUMBERS = (
     "ingest_*_sample", "ingest_keptrows", "advisor_history_chunk", "advisor_history_quarter",
     "advisor_history_day",
 )  # fmt: skip
-SHARED = ("auth_*", "django_*")
+SHARED = (
+    "auth_*", "django_*", "account_*", "mfa_*", "socialaccount_*", "usersessions_*",
+)  # fmt: skip
 """People are of no organisation: a membership is."""
 
 SEES_ALL = "current_setting('sluice.sees', true) = 'all'"

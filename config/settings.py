@@ -5,6 +5,7 @@ import dj_database_url
 from config import env
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
+from config.mail import mail_server
 from config.paths import data_dir
 from config.queues import QUEUES
 from config.row_walls import seeing_all
@@ -20,6 +21,8 @@ INSTALLED_APPS = [
     "advisor",
     "ingest",
     "accounts",
+    "allauth",
+    "allauth.account",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -43,6 +46,7 @@ MIDDLEWARE = [
     "web.middleware.RowWallMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "web.middleware.ContentSecurityPolicyMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
@@ -57,6 +61,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "web.switches.switches",
             ],
         },
     },
@@ -155,7 +160,43 @@ AUTH_PASSWORD_VALIDATORS = [
 CSRF_FAILURE_VIEW = "web.views.errors.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
-LOGOUT_REDIRECT_URL = "login"
+
+# --- Logins (docs/decisions/0040)
+
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+SIGN_UP_OPEN = env.boolean("SLUICE_SIGN_UP", default=False)
+ACCOUNT_ADAPTER = "web.account_adapter.AccountAdapter"
+ACCOUNT_FORMS = {"login": "web.sign_in_form.SignInForm"}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sluice] "
+ACCOUNT_SESSION_REMEMBER = True
+# Counted by all web servers together: wrong passwords for one name from one
+# address, and all wrong ones from one address.
+ACCOUNT_RATE_LIMITS = {"login_failed": "20/5m/ip,5/5m/key"}
+CACHES = {
+    "default": {"BACKEND": "config.cache.ProcessCache"},
+    "together": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "sluice-cache",
+        "OPTIONS": {"serializer": "config.cache.JsonSerializer"},
+    },
+}
+
+# --- Mail
+
+MAIL = mail_server(env.secret("SLUICE_MAIL_URL"))
+HAS_MAIL = MAIL is not None
+# Without an address mail is refused, so nothing pretends to have sent one.
+ACCOUNT_EMAIL_VERIFICATION = "optional" if HAS_MAIL else "none"
+if MAIL is not None:
+    EMAIL_HOST, EMAIL_PORT = MAIL.host, MAIL.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
+    EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL.tls_at_once, MAIL.tls_after_greeting
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("SLUICE_MAIL_FROM", "sluice@localhost")
 
 # --- Words, time, static files
 

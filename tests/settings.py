@@ -18,3 +18,7 @@ from config.settings import *  # noqa: E402, F403  the environment comes first
 
 # The product's hasher is slow on purpose, and tests make many people.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# Failed logins of one test do not count in another; `tests/web/test_login.py` takes valkey.
+CACHE_IN_VALKEY = CACHES["together"]  # noqa: F405
+CACHES["together"] = {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}  # noqa: F405

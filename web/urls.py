@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from django.urls import URLPattern, path
+from allauth.account.views import login, logout
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from web.api import charts, enforcer
@@ -28,10 +29,11 @@ from web.views import (
 
 moved = partial(RedirectView.as_view, permanent=True, query_string=True)
 
-urlpatterns: list[URLPattern] = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("", overview.overview, name="overview"),
-    path("login/", session.SignInView.as_view(), name="login"),
-    path("logout/", session.SignOutView.as_view(), name="logout"),
+    path("login/", login, name="login"),
+    path("logout/", logout, name="logout"),
+    path("", include("allauth.account.urls")),
     path("organisation/", session.choose_organisation, name="choose-organisation"),
     path("search/", search.find, name="search"),
     path("resources/<int:pk>/", resource.resource, name="resource"),

@@ -80,7 +80,7 @@ def test_stranger_is_sent_to_the_login_and_back(client: Client, fleet: Fleet) ->
 def test_login_with_the_password_opens_the_page_that_was_wanted(
     client: Client, nothing_yet: Fleet
 ) -> None:
-    form = {"username": "new-viewer", "password": PASSWORD, "next": "/hosts/"}
+    form = {"login": "new-viewer", "password": PASSWORD, "next": "/hosts/"}
 
     answer = client.post(reverse("login"), form)
 
@@ -91,7 +91,7 @@ def test_login_with_the_password_opens_the_page_that_was_wanted(
 def test_login_with_another_password_says_what_to_check(
     client: Client, nothing_yet: Fleet
 ) -> None:
-    answer = client.post(reverse("login"), {"username": "new-viewer", "password": "wrong"})
+    answer = client.post(reverse("login"), {"login": "new-viewer", "password": "wrong"})
 
     assert answer.status_code == 200
     assert b"Incorrect username or password" in answer.content
@@ -99,7 +99,7 @@ def test_login_with_another_password_says_what_to_check(
 
 
 def test_login_goes_to_no_other_site(client: Client, nothing_yet: Fleet) -> None:
-    form = {"username": "new-viewer", "password": PASSWORD, "next": "https://evil.example/"}
+    form = {"login": "new-viewer", "password": PASSWORD, "next": "https://evil.example/"}
 
     answer = client.post(reverse("login"), form)
 
@@ -107,7 +107,8 @@ def test_login_goes_to_no_other_site(client: Client, nothing_yet: Fleet) -> None
 
 
 def test_logging_out_takes_a_form_and_ends_the_session(viewer: Client) -> None:
-    assert viewer.get(reverse("logout")).status_code == 405
+    viewer.get(reverse("logout"))
+    assert viewer.get("/").status_code == 200
 
     viewer.post(reverse("logout"))
 
@@ -265,7 +266,7 @@ def test_somebody_without_an_organisation_is_told_so(db: None) -> None:
     assert b"You are not a member of an organisation yet" in answer.content
 
 
-@pytest.mark.parametrize("address", ["/login/", "/nowhere/"])
+@pytest.mark.parametrize("address", ["/login/", "/password/reset/", "/signup/", "/nowhere/"])
 def test_pages_allow_only_their_own_scripts(client: Client, db: None, address: str) -> None:
     policy = client.get(address).headers["Content-Security-Policy"]
 

@@ -36,7 +36,7 @@ def test_every_page_is_shown(operator: Client, fleet: Fleet) -> None:
 
 @pytest.mark.usefixtures("web_rights")
 def test_person_logs_in_and_out(client: Client, fleet: Fleet) -> None:
-    form = {"username": fleet.people.operator.get_username(), "password": PASSWORD}
+    form = {"login": fleet.people.operator.get_username(), "password": PASSWORD}
 
     logged_in = client.post(reverse("login"), form)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import redis
 from django.conf import global_settings
 from django.db import connection
 from django.utils import timezone
@@ -33,7 +34,9 @@ def server(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
+    valkey_url: str,
 ) -> Iterator[str]:
+    """The server finds valkey, in which it counts logins, in the data directory of the run."""
     log = tmp_path_factory.mktemp("web") / "server.log"
     with django_db_blocker.unblock(), web_server(log) as address:
         yield address
@@ -41,13 +44,15 @@ def server(
 
 @pytest.fixture
 def committed(
-    transactional_db: None, monkeypatch: pytest.MonkeyPatch, settings: Settings
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, settings: Settings, valkey_url: str
 ) -> Iterator[None]:
     """What a test writes is seen by the server; the sample tables are emptied after it."""
     # The server has the product's settings, so passwords are hashed as those say.
     settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
     # Playwright keeps an event loop in this thread, which Django would take for async code.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+    # All tests log in from one address, which would have to wait.
+    redis.Redis.from_url(valkey_url).flushall()
     yield
     with connection.cursor() as cursor:
         for table in TABLES:
