@@ -4,7 +4,8 @@ AccountsError
 ├── NotFound           a named row does not exist, or belongs to somebody else
 ├── AlreadyExists      a name is taken
 ├── NotAllowed         the role of who asks does not allow it
-└── LastOwner          an organisation would be left without an owner
+├── LastOwner          an organisation would be left without an owner
+└── InvitationRefused  an invitation is used, expired, withdrawn or not known
 """
 
 
@@ -25,4 +26,8 @@ class NotAllowed(AccountsError):
 
 
 class LastOwner(AccountsError):
+    pass
+
+
+class InvitationRefused(AccountsError):
     pass

@@ -37,7 +37,7 @@ COMMANDS = {
         "maintenance": "list and add maintenance windows, which silence expected congestion",
         "enroll": "write the configuration and keys of a host's agent",
         "token": "list, create and revoke tokens",
-        "member": "list and remove members, and change their roles",
+        "member": "list, invite and remove members, and change their roles",
         "audit": "who did what, and a check that nobody changed that record",
         "organisation": "list organisations, or create one with its administrator",
         "quota": "what an organisation may send and have, what it uses, and changes of that",

@@ -13,8 +13,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
+from accounts.actor import Actor, member_actor
 from accounts.models import Membership
 from accounts.models.organisation import OrganisationOwnedQuerySet
+from accounts.roles import Action
 from advisor.models import Incident, Recommendation, Resource, Workload
 from advisor.queries.scope import Scope, owned
 from ingest.models import Host
@@ -37,6 +39,14 @@ class Workspace:
     @property
     def may_operate(self) -> bool:
         return self.membership.may_operate
+
+    @property
+    def may_manage_members(self) -> bool:
+        return self.membership.may(Action.MANAGE_MEMBERS)
+
+    @property
+    def actor(self) -> Actor:
+        return member_actor(self.membership)
 
     def at(self, organisation_id: int) -> Workspace:
         """The same person in another of their organisations."""

@@ -7,8 +7,15 @@ from typing import ClassVar
 from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils import timezone
 
+from accounts.errors import InvitationRefused
+from accounts.row_wall import lifted
+from accounts.services.invitations import open_invitation
 from web.client_address import client_address
+
+INVITATION_KEY = "invitation"
+"""In the session of who is not logged in: the secret of the link by which they came."""
 
 NO_ADDRESS = "::"
 """Stands for an address that is not known, as over a Unix socket; such requests count together."""
@@ -25,8 +32,21 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         "too_many_login_attempts": "Too many wrong passwords. Wait five minutes, then try again.",
     }
 
-    def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002  allauth names it
-        return bool(settings.SIGN_UP_OPEN)
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return bool(settings.SIGN_UP_OPEN) or _is_invited(request)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request) or NO_ADDRESS
+
+
+def _is_invited(request: HttpRequest) -> bool:
+    """Whether this browser came by a link that still lets somebody in."""
+    secret = request.session.get(INVITATION_KEY)
+    if secret is None:
+        return False
+    try:
+        with lifted():
+            open_invitation(secret, now=timezone.now())
+    except InvitationRefused:
+        return False
+    return True

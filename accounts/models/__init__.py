@@ -1,10 +1,12 @@
 from accounts.models.audit import AuditEntry
+from accounts.models.invitation import Invitation
 from accounts.models.organisation import Membership, Organisation
 from accounts.models.token import Scope, Token
 from accounts.roles import Role
 
 __all__ = [
     "AuditEntry",
+    "Invitation",
     "Membership",
     "Organisation",
     "Role",

@@ -51,6 +51,7 @@ NAMED_BY_THE_PRODUCT = {
     "accounts.Membership.role", "accounts.Organisation.name", "accounts.Organisation.slug",
     "accounts.AuditEntry.actor", "accounts.AuditEntry.action", "accounts.AuditEntry.address",
     "accounts.AuditEntry.hash", "accounts.AuditEntry.previous_hash", "accounts.AuditHead.hash",
+    "accounts.Invitation.mail", "accounts.Invitation.digest", "accounts.Invitation.invited_by",
     # Shortened to this.
     "accounts.AuditEntry.subject",
     "accounts.Token.scope", "accounts.Token.digest",

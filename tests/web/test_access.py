@@ -28,6 +28,7 @@ LISTS = (
     "imports",
     "health-of-sluice",
     "search",
+    "members",
 )
 
 

@@ -32,6 +32,7 @@ PAGES: dict[str, Addresses] = {
     "workload": lambda _: f"/workloads/{Workload.objects.get(name='db-orders').pk}/",
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
+    "members": lambda _: "/settings/members/",
     "search": lambda _: "/search/?q=kvm",
 }
 
