@@ -23,6 +23,8 @@ INSTALLED_APPS = [
     "accounts",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -42,6 +44,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "web.idle_sessions.IdleSessionMiddleware",
     "web.middleware.AddressMiddleware",
     "web.middleware.RowWallMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -172,6 +175,13 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sluice] "
 ACCOUNT_SESSION_REMEMBER = True
+# A session ends after so many hours in which its person opened nothing; 0: none does.
+SESSION_IDLE_HOURS = env.integer("SLUICE_SESSION_IDLE_HOURS", 24)
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Sluice"
+# Where no mail is sent no address can be verified.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Counted by all web servers together: wrong passwords for one name from one
 # address, and all wrong ones from one address.
 ACCOUNT_RATE_LIMITS = {"login_failed": "20/5m/ip,5/5m/key"}

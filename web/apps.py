@@ -1,6 +1,9 @@
 """Pages for people and the interface for programs."""
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
+
+from web.idle_sessions import note_login
 
 
 class WebConfig(AppConfig):
@@ -8,3 +11,7 @@ class WebConfig(AppConfig):
 
     name = "web"
     verbose_name = "Pages"
+
+    def ready(self) -> None:
+        """Note when people log in."""
+        user_logged_in.connect(note_login)

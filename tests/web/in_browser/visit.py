@@ -86,7 +86,7 @@ class Visit:
         self.go("/login/")
         self.page.get_by_label("Username").fill(name)
         self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Log in").click()
+        self.page.get_by_role("button", name="Log in", exact=True).click()
         self.page.wait_for_url(f"{self.address}/")
 
 
