@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.errors import AccountsError, NotAllowed, NotFound
 from accounts.models import Membership, Organisation
@@ -31,6 +31,7 @@ LONGEST_MAIL = 254
 log = logging.getLogger(__name__)
 
 
+@require_safe
 @workspace_view
 def members(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     return _page(request, workspace)
