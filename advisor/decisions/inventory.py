@@ -12,6 +12,7 @@ from advisor.core.enumeration import listed
 from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
 from advisor.decisions.pools import admit_on, check_limit, reserved_on
+from advisor.decisions.workload_tiers import stated_workload
 from advisor.errors import InventoryError
 from advisor.models import (
     AdapterKind,
@@ -22,7 +23,6 @@ from advisor.models import (
     Resource,
     ResourceStatus,
     Unit,
-    Workload,
 )
 from advisor.pipeline.incidents import restate_parties
 from advisor.resource_kinds.registry import stated_kinds
@@ -77,7 +77,7 @@ def add_resource(
     resource.discovered = False
     _save(resource)
     for host_name, device in attachments:
-        _attach(resource, host_name, device)
+        attach(resource, host_name, device)
     return resource
 
 
@@ -145,7 +145,8 @@ def _discovered(organisation: Organisation, attachments: list[tuple[str, str]]) 
     return None
 
 
-def _attach(resource: Resource, host_name: str, device: str) -> None:
+def attach(resource: Resource, host_name: str, device: str) -> None:
+    """State that a host reaches the resource by this device, which no other stated one has."""
     host, _ = Host.objects.get_or_create(organisation=resource.organisation, name=host_name)
     existing = Attachment.objects.filter(host=host, device=device).first()
     if existing is None:
@@ -201,7 +202,7 @@ def set_allocation(
     recognised = {"selector_kind": kind, "selector": value}
     controls = {"reservation": reservation, "limit": limit, "shares": shares}
     adapters = {"adapter_kind": adapter_kind, "adapter": adapter}
-    workload = _workload(resource.organisation, workload_name, tier)
+    workload = stated_workload(resource.organisation, workload_name, tier)
     # What was found to use the resource by the same counters is this workload, and this disk.
     found = Allocation.objects.filter(resource=resource, host=host, found=True, **adapters)
     found.exclude(workload=workload, vdisk=vdisk).delete()
@@ -254,15 +255,6 @@ def _check_controls(
         )
     if shares is not None and shares < 1:
         raise InventoryError(f"{workload}: shares must be at least 1")
-
-
-def _workload(organisation: Organisation, name: str, tier: str | None) -> Workload:
-    """The workload of this name, created if missing, in the tier; None keeps its tier."""
-    workload, _ = Workload.objects.get_or_create(organisation=organisation, name=name)
-    if tier is not None and (workload.tier != tier or not workload.tier_stated):
-        workload.tier, workload.tier_stated, workload.tier_reason = tier, True, ""
-        workload.save(update_fields=["tier", "tier_stated", "tier_reason"])
-    return workload
 
 
 def _check_selector(host: Host, selector: tuple[str, str] | None) -> None:
@@ -349,11 +341,23 @@ def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
 
 
 @transaction.atomic
-def remove_allocations(*, resource: Resource, workload_name: str) -> None:
-    """Remove a workload's allocations on a resource; the policy in force stays."""
-    deleted, _ = Allocation.objects.filter(
-        resource=resource, workload__name=workload_name
-    ).delete()
+def remove_allocations(
+    *,
+    resource: Resource,
+    workload_name: str,
+    of_disk: tuple[str, str] | None = None,
+    restates: bool = True,
+) -> None:
+    """Remove a workload's allocations on a resource; the policy in force stays.
+
+    `of_disk` is the host and virtual disk of the one that goes, None: all. `restates` as above.
+    """
+    rows = Allocation.objects.filter(resource=resource, workload__name=workload_name)
+    if of_disk is not None:
+        host_name, vdisk = of_disk
+        rows = rows.filter(host__name=host_name, vdisk=vdisk)
+    deleted, _ = rows.delete()
     if deleted == 0:
         raise InventoryError(f'"{workload_name}" has no allocation on {resource}')
-    restate_parties(resource)
+    if restates:
+        restate_parties(resource)

@@ -1,0 +1,197 @@
+"""Take a policy file over: everything in one transaction, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts.models import Organisation
+from advisor.decisions.alarm_budgets import state_shared_budget
+from advisor.decisions.found.rules import set_rules
+from advisor.decisions.inventory import remove_allocations, set_allocation
+from advisor.decisions.maintenance_windows import add_maintenance_window, remove_maintenance_window
+from advisor.decisions.policy_file.apply_resource import drop_places, make_resource, set_resource
+from advisor.decisions.policy_file.decide.difference import (
+    Change,
+    Verb,
+    conflicts,
+    difference,
+)
+from advisor.decisions.policy_file.decide.document import AllocationEntry, MaintenanceEntry
+from advisor.decisions.policy_file.decide.entry_checks import start_of
+from advisor.decisions.policy_file.decide.read import Read
+from advisor.decisions.policy_file.present import present_state
+from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
+from advisor.errors import InventoryError
+from advisor.models import AdapterKind, Resource
+from advisor.pipeline.incidents import restate_parties
+
+
+@transaction.atomic
+def plan_policy_file(
+    organisation: Organisation, read: Read, *, now: datetime
+) -> tuple[Change, ...]:
+    """What the file would change. It is tried and taken back, so a refusal is known before."""
+    with transaction.atomic():
+        found = _Taking(organisation, read, now=now).take()
+        transaction.set_rollback(True)
+    return found
+
+
+@transaction.atomic
+def apply_policy_file(
+    organisation: Organisation, read: Read, *, expected: tuple[Change, ...], now: datetime
+) -> None:
+    """Make the changes that were planned; refuses if others are needed meanwhile."""
+    taking = _Taking(organisation, read, now=now)
+    if taking.changes != expected:
+        raise InventoryError("what is stated here changed since the plan; nothing was done")
+    taking.take()
+    for resource in Resource.objects.filter(
+        organisation=organisation, name__in=taking.resources_of_allocations
+    ).order_by("pk"):
+        restate_parties(resource)
+
+
+class _Taking:
+    """One file on its way into the rows of one organisation."""
+
+    def __init__(self, organisation: Organisation, read: Read, *, now: datetime) -> None:
+        self._organisation = organisation
+        self._read = read
+        self._now = now
+        present = present_state(organisation)
+        for one in conflicts(read.document, present):
+            raise read.refused(one.section, one.key, one.what)
+        self.changes = difference(read.document, present)
+
+    @property
+    def resources_of_allocations(self) -> set[str]:
+        return {
+            one.resource
+            for change in self.changes
+            for one in (change.before, change.after)
+            if isinstance(one, AllocationEntry)
+        }
+
+    def take(self) -> tuple[Change, ...]:
+        """Make all changes. What goes comes first, then what others need."""
+        for change in self._of("rules"):
+            set_rules(self._organisation, change.after, now=self._now)
+        for change in self._of("alarm_budget"):
+            stated = None if change.after == "none" else change.after
+            state_shared_budget(organisation=self._organisation, alarms_per_week=stated)
+        self._remove()
+        self._take_resources()
+        for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
+            stated_workload(self._organisation, change.after.name, change.after.tier)
+        self._take_allocations()
+        for change in self._of("maintenance", Verb.MADE, Verb.CHANGED):
+            with self._told(change):
+                self._state_window(change.after)
+        left = difference(self._read.document, present_state(self._organisation))
+        if left:
+            raise self._read.refused(left[0].section, left[0].key, _not_taken(left[0]))
+        return self.changes
+
+    def _of(self, section: str, *verbs: Verb) -> Iterator[Change]:
+        for change in self.changes:
+            if change.section == section and (not verbs or change.verb in verbs):
+                yield change
+
+    @contextmanager
+    def _told(self, change: Change) -> Iterator[None]:
+        """What a service refuses is told with the line of the entry."""
+        try:
+            yield
+        except InventoryError as error:
+            raise self._read.refused(change.section, change.key, str(error)) from error
+
+    def _resource(self, name: str) -> Resource:
+        return Resource.objects.get(organisation=self._organisation, name=name)
+
+    def _remove(self) -> None:
+        # A window that changes is stated anew.
+        for change in self._of("maintenance", Verb.REMOVED, Verb.CHANGED):
+            remove_maintenance_window(organisation=self._organisation, name=change.key)
+        for change in self._of("allocations", Verb.REMOVED):
+            gone = change.before
+            remove_allocations(
+                resource=self._resource(gone.resource),
+                workload_name=gone.workload,
+                of_disk=(gone.host, gone.vdisk),
+                restates=False,
+            )
+        for change in self._of("resources", Verb.REMOVED):
+            self._resource(change.key).delete()
+        for change in self._of("workloads", Verb.REMOVED):
+            withdraw_tier(self._organisation, change.key)
+
+    def _take_resources(self) -> None:
+        changed = list(self._of("resources", Verb.CHANGED))
+        # A device that another resource is to have is free first.
+        for change in changed:
+            drop_places(self._resource(change.key), change.after)
+        for change in changed:
+            with self._told(change):
+                set_resource(self._resource(change.key), change.after)
+        for change in self._of("resources", Verb.MADE):
+            with self._told(change):
+                make_resource(self._organisation, change.after)
+
+    def _take_allocations(self) -> None:
+        # What takes less comes first, so that it makes room.
+        for change in sorted(self._of("allocations", Verb.MADE, Verb.CHANGED), key=_asked):
+            with self._told(change):
+                _state_allocation(self._resource(change.after.resource), change.after)
+
+    def _state_window(self, entry: MaintenanceEntry) -> None:
+        for name in entry.workloads:
+            # It may be planned for before its first sample.
+            stated_workload(self._organisation, name, None)
+        add_maintenance_window(
+            organisation=self._organisation,
+            name=entry.name,
+            starts_at=start_of(entry),
+            length=timedelta(seconds=entry.length_s),
+            recurrence=entry.recurrence,
+            zone=entry.zone,
+            resources=entry.resources,
+            workloads=entry.workloads,
+        )
+
+
+def _asked(change: Change) -> tuple[float, str]:
+    before = 0.0 if change.before is None else change.before.reservation
+    return change.after.reservation - before, change.key
+
+
+def _state_allocation(resource: Resource, entry: AllocationEntry) -> None:
+    kind, _, value = entry.selector.partition("=")
+    set_allocation(
+        resource=resource,
+        workload_name=entry.workload,
+        host_name=entry.host,
+        adapter_kind=AdapterKind(entry.adapter_kind),
+        adapter=entry.adapter,
+        vdisk=entry.vdisk,
+        reservation=entry.reservation,
+        limit=entry.limit,
+        shares=entry.shares,
+        selector=(kind, value) if entry.selector else None,
+        facts={
+            "limit_scope": entry.limit_scope,
+            "io_count": entry.io_count,
+            "size_bytes": entry.size_bytes,
+        },
+        may_exceed=entry.even_if_full,
+        restates=False,
+    )
+
+
+def _not_taken(change: Change) -> str:
+    keys = ", ".join(one.key for one in change.settings) or "it"
+    return f"{change.key or change.section}: {keys} cannot be stated so beside what else is there"

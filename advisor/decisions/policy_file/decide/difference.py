@@ -1,0 +1,234 @@
+"""What has to be made, changed and removed so that what is becomes what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from advisor.core.resource import Unit
+from advisor.decisions.policy_file.decide.document import (
+    LISTED,
+    AllocationEntry,
+    Entry,
+    Place,
+    PolicyFile,
+    ResourceEntry,
+)
+from advisor.decisions.policy_file.decide.shape import shapes_of
+from advisor.decisions.policy_file.decide.write import plain_record
+
+
+class Verb(StrEnum):
+    MADE = "made"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting that differs, as it is written in a file; None is absent."""
+
+    key: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change; `before` is None where it is made, `after` where it is removed.
+
+    Of the sections `rules` and `alarm_budget` they are the value, of others the entry.
+    """
+
+    section: str
+    key: str
+    verb: Verb
+    before: Any
+    after: Any
+    settings: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """What is: all sections as people stated them, and beside them what was found.
+
+    `found_places` are hosts and devices; `derived` what facts gave a resource, by its name and
+    field; `derived_depths` the queue depths that hosts say.
+    """
+
+    document: PolicyFile
+    found_places: frozenset[tuple[str, str]] = frozenset()
+    derived: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    derived_depths: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """The unit of each resource."""
+        return units_of(self.document)
+
+
+def units_of(document: PolicyFile) -> dict[str, Unit]:
+    """The unit of each resource that the document has."""
+    return {one.name: one.unit for one in document.resources or () if one.unit is not None}
+
+
+def difference(wanted: PolicyFile, present: Present) -> tuple[Change, ...]:
+    """The changes; a section that is left out has none.
+
+    What was found and is not named stays: it would only be found again.
+    """
+    units = {**present.units, **units_of(wanted)}
+    found: list[Change] = []
+    for section in ("rules", "alarm_budget"):
+        found += _of_value(section, getattr(wanted, section), getattr(present.document, section))
+    for section in LISTED:
+        entries = getattr(wanted, section)
+        if entries is not None:
+            before = getattr(present.document, section)
+            found += _of_entries(section, entries, before, present, units)
+    return tuple(found)
+
+
+_NOTHING = {"rules": "", "alarm_budget": "none"}
+
+
+def _of_value(section: str, wanted: Any, present: Any) -> Iterator[Change]:
+    if wanted is None or wanted == present:
+        return
+    nothing = _NOTHING[section]
+    verb = Verb.MADE if present == nothing else Verb.REMOVED if wanted == nothing else Verb.CHANGED
+    yield Change(section=section, key="", verb=verb, before=present, after=wanted)
+
+
+def _of_entries(
+    section: str,
+    wanted: Sequence[Entry],
+    present: Sequence[Entry],
+    whole: Present,
+    units: Mapping[str, Unit],
+) -> Iterator[Change]:
+    before = {one.key: one for one in present}
+    after = {one.key: one for one in wanted}
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        if new is None:
+            if not getattr(old, "found", False):
+                yield Change(section=section, key=key, verb=Verb.REMOVED, before=old, after=None)
+        elif old is None:
+            yield Change(section=section, key=key, verb=Verb.MADE, before=None, after=new)
+        else:
+            meant = _beside_found(new, old, whole)
+            settings = tuple(_settings(old, meant, units))
+            if settings:
+                yield Change(
+                    section=section,
+                    key=key,
+                    verb=Verb.CHANGED,
+                    before=old,
+                    after=meant,
+                    settings=settings,
+                )
+
+
+def _beside_found(new: Entry, old: Entry, whole: Present) -> Entry:
+    """The entry beside what was found: devices stay, and a figure that facts give says nothing."""
+    if not (isinstance(new, ResourceEntry) and isinstance(old, ResourceEntry)):
+        return new
+    derived = whole.derived.get(new.name, {})
+    same = {
+        name: None
+        for name, value in derived.items()
+        if getattr(old, name) is None and getattr(new, name) == value
+    }
+    before = {(at.host, at.device): at for at in old.reached_by}
+    after = {(at.host, at.device): at for at in new.reached_by}
+    for key, at in before.items():
+        new_at = after.get(key)
+        stays = key in whole.found_places if new_at is None else _is_derived(new_at, at, whole)
+        if stays:
+            after[key] = at
+    places = tuple(after[key] for key in sorted(after))
+    return replace(new, reached_by=places, **same)  # type: ignore[arg-type]  # Names of floats.
+
+
+def _is_derived(new: Place, old: Place, whole: Present) -> bool:
+    derived = whole.derived_depths.get((old.host, old.device))
+    return old.queue_depth is None and new.queue_depth == derived
+
+
+def _settings(old: Entry, new: Entry, units: Mapping[str, Unit]) -> Iterator[Setting]:
+    before, after = plain_record(old, dict(units)), plain_record(new, dict(units))
+    for key, shape in shapes_of(type(new)).items():
+        if shape.is_compared and getattr(old, shape.name) != getattr(new, shape.name):
+            yield Setting(key=key, before=before.get(key), after=after.get(key))
+
+
+def removable(wanted: PolicyFile, present: Present) -> int:
+    """How many things of the sections that the file has are there to be removed."""
+    count = 0
+    for section, nothing in _NOTHING.items():
+        if getattr(wanted, section) is not None:
+            count += getattr(present.document, section) != nothing
+    for section in LISTED:
+        if getattr(wanted, section) is not None:
+            entries = getattr(present.document, section)
+            count += sum(not getattr(one, "found", False) for one in entries)
+    return count
+
+
+def removals(changes: Sequence[Change]) -> int:
+    """How many things the changes remove."""
+    return sum(one.verb is Verb.REMOVED for one in changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """What an entry of the file, or one that stays, cannot be after the changes."""
+
+    section: str
+    key: str
+    what: str
+
+
+def conflicts(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
+    """What names a resource that is not there afterwards, and what cannot change."""
+    before = {one.name: one for one in present.document.resources or ()}
+    after = dict(before)
+    if wanted.resources is not None:
+        stay = {name: one for name, one in before.items() if one.found}
+        after = {**stay, **{one.name: one for one in wanted.resources}}
+    for name, one in after.items():
+        old = before.get(name)
+        for setting in ("kind", "unit"):
+            if old is not None and getattr(old, setting) != getattr(one, setting):
+                what = f"the {setting} of {name} cannot change; give the resource another name"
+                yield Conflict(section="resources", key=name, what=what)
+    yield from _without_resource(wanted, present, after)
+
+
+def _without_resource(
+    wanted: PolicyFile, present: Present, resources: Mapping[str, ResourceEntry]
+) -> Iterator[Conflict]:
+    for entry in wanted.allocations or ():
+        yield from _of_allocation(entry, resources)
+    windows = wanted.maintenance
+    for window in (present.document.maintenance if windows is None else windows) or ():
+        for name in window.resources:
+            if name not in resources:
+                what = f'the maintenance window "{window.name}" names "{name}", which is no '
+                what += (
+                    "resource" if windows is not None else "resource any more; it would cover all"
+                )
+                section = "maintenance" if windows is not None else "resources"
+                yield Conflict(section=section, key=window.key, what=what)
+
+
+def _of_allocation(
+    entry: AllocationEntry, resources: Mapping[str, ResourceEntry]
+) -> Iterator[Conflict]:
+    resource = resources.get(entry.resource)
+    if resource is None:
+        what = f'there is no resource "{entry.resource}"'
+        yield Conflict(section="allocations", key=entry.key, what=what)

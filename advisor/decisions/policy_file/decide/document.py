@@ -1,0 +1,211 @@
+"""What a policy file says: the desired state of one organisation.
+
+The format follows from these classes: reader, writer and JSON Schema go by their fields. A
+section that is None is left out, and what it would state stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from advisor.core.allocation import ReservationMode
+from advisor.core.detection.maintenance_windows import Recurrence
+from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
+
+VERSION = 1
+
+
+class Form(StrEnum):
+    """How a number is written that has a unit."""
+
+    RATE = "rate"
+    BYTES = "bytes"
+    LENGTH = "length"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Says:
+    """What a field means, how it is written, and what it may be."""
+
+    text: str
+    form: Form | None = None
+    key: str = ""
+    longest: int | None = None
+    least: float | None = None
+    above: float | None = None
+
+
+Counters: TypeAlias = Literal["vnic", "cgroup", "vdisk", "mount"]
+"""Those of `AdapterKind`, which is a model's."""
+Name: TypeAlias = Annotated[str, Says(text="its name", longest=200)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A host, and its device for a resource."""
+
+    host: Annotated[str, Says(text="name of the host", longest=253)]
+    device: Annotated[str, Says(text="its device, such as sdb or eth0", longest=255)]
+    queue_depth: Annotated[
+        int | None, Says(text="commands that the host sends at once", least=1)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceEntry:
+    """A datastore or an uplink; its kind gives the unit, mode and threshold that are left out."""
+
+    name: Annotated[str, Says(text="its name", longest=509)]
+    kind: Annotated[ResourceKind, Says(text="what it is")]
+    reached_by: Annotated[tuple[Place, ...], Says(text="the hosts that use it")]
+    found: Annotated[
+        bool,
+        Says(text="it was found: its capacity and hosts follow what hosts say unless stated"),
+    ] = False
+    unit: Annotated[Unit | None, Says(text="the unit of its rates")] = None
+    capacity: Annotated[
+        float | None, Says(text="capacity, such as 94Mbit or 2000", form=Form.RATE, above=0)
+    ] = None
+    line_rate: Annotated[
+        float | None, Says(text="nominal rate of an uplink", form=Form.RATE, above=0)
+    ] = None
+    mode: Annotated[
+        ReservationMode | None,
+        Says(text="additive: shares divide what reservations leave; floor: a lower bound"),
+    ] = None
+    threshold_mode: Annotated[ThresholdMode, Says(text="where its threshold comes from")] = (
+        ThresholdMode.FIXED
+    )
+    threshold: Annotated[
+        float | None,
+        Says(text="congested above it: ms of latency, or a part (0-1) of capacity", above=0),
+    ] = None
+    alarms_per_week: Annotated[
+        float | Literal["shared", "none"],
+        Says(
+            text="false alarms that its baseline may raise; none: the percentile alone; "
+            "shared: a part of the organisation's budget",
+            least=0.01,
+        ),
+    ] = "shared"
+    window_s: Annotated[float, Says(text="seconds that are judged together", least=1)] = 10.0
+    lun_queue_depth: Annotated[
+        int | None, Says(text="commands that a LUN takes from all hosts", least=1)
+    ] = None
+    size_bytes: Annotated[
+        float | None, Says(text="size of a datastore, such as 4TB", form=Form.BYTES, key="size")
+    ] = None
+    used_bytes: Annotated[
+        float | None, Says(text="used space of a datastore", form=Form.BYTES, key="used")
+    ] = None
+    disks: Annotated[
+        str, Says(text="datastores with the same word share their disks", longest=200)
+    ] = ""
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadEntry:
+    """The tier that a person gives a workload; rules give others theirs."""
+
+    name: Name
+    tier: Annotated[Tier, Says(text="importance, from which its shares follow")]
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationEntry:
+    """What a workload is promised on a resource, and what it may take at most."""
+
+    resource: Annotated[str, Says(text="name of the resource", longest=509)]
+    workload: Annotated[str, Says(text="name of the workload", longest=200)]
+    host: Annotated[str, Says(text="host that it runs on", longest=253)]
+    vdisk: Annotated[str, Says(text="one of several virtual disks", longest=200)] = ""
+    adapter_kind: Annotated[Counters, Says(text="whose counters measure it")]
+    adapter: Annotated[str, Says(text="interface, cgroup or disk that is counted", longest=1024)]
+    selector: Annotated[
+        str, Says(text="KIND=VALUE by which its I/O is recognised if not by the adapter")
+    ] = ""
+    reservation: Annotated[float, Says(text="guaranteed rate", form=Form.RATE, least=0)] = 0.0
+    limit: Annotated[float | None, Says(text="highest rate", form=Form.RATE, least=0)] = None
+    shares: Annotated[
+        int | None, Says(text="relative weight; left out: that of its tier", least=1)
+    ] = None
+    limit_scope: Annotated[LimitScope, Says(text="whether disks share one limit")] = (
+        LimitScope.PER_VDISK
+    )
+    io_count: Annotated[IoCount, Says(text="what a limit counts")] = IoCount.PLAIN
+    size_bytes: Annotated[
+        float | None, Says(text="size of the virtual disk", form=Form.BYTES, key="size")
+    ] = None
+    # A permission for the moment of taking over, which nothing remembers.
+    even_if_full: Annotated[
+        bool, Says(text="take a reservation that does not fit, or of which nobody can know")
+    ] = field(default=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        disk = f", disk {self.vdisk}" if self.vdisk else ""
+        return f"{self.workload} on {self.resource} ({self.host}{disk})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceEntry:
+    """Planned work, whose congestion raises no alarm."""
+
+    name: Name
+    start: Annotated[str, Says(text="such as 2026-11-21T22:00, in the zone")]
+    length_s: Annotated[
+        float,
+        Says(text="such as 90min, 2h or 1d, or seconds", form=Form.LENGTH, key="length", least=1),
+    ]
+    recurrence: Annotated[Recurrence, Says(text="how often")] = Recurrence.ONCE
+    zone: Annotated[str, Says(text="time zone, such as Europe/Berlin", longest=60)] = "UTC"
+    resources: Annotated[tuple[str, ...], Says(text="what it may congest; none: all")] = ()
+    workloads: Annotated[tuple[str, ...], Says(text="who may be busy; none: anyone")] = ()
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+Entry: TypeAlias = ResourceEntry | WorkloadEntry | AllocationEntry | MaintenanceEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFile:
+    """The desired state of one organisation; a section that is left out changes nothing."""
+
+    version: Annotated[Literal[1], Says(text="version of the format", key="sluice")]
+    rules: Annotated[
+        str | None, Says(text="rules that give tiers and say which devices are one")
+    ] = None
+    alarm_budget: Annotated[
+        float | Literal["none"] | None,
+        Says(text="false alarms a week of all baselines together", least=0.01),
+    ] = None
+    resources: Annotated[tuple[ResourceEntry, ...] | None, Says(text="datastores and uplinks")] = (
+        None
+    )
+    workloads: Annotated[tuple[WorkloadEntry, ...] | None, Says(text="tiers that people give")] = (
+        None
+    )
+    allocations: Annotated[
+        tuple[AllocationEntry, ...] | None, Says(text="reservations, limits and shares")
+    ] = None
+    maintenance: Annotated[
+        tuple[MaintenanceEntry, ...] | None, Says(text="maintenance windows")
+    ] = None
+
+
+LISTED = ("resources", "workloads", "allocations", "maintenance")
+"""The sections of entries."""

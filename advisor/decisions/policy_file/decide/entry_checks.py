@@ -1,0 +1,176 @@
+"""What an entry means when its kind has filled in what it leaves out, and what cannot be so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from advisor.core.detection.maintenance_windows import MaintenanceWindow
+from advisor.core.resource import Tier
+from advisor.decisions.policy_file.decide.document import (
+    AllocationEntry,
+    Entry,
+    MaintenanceEntry,
+    PolicyFile,
+    ResourceEntry,
+)
+from advisor.decisions.policy_file.decide.problems import Problem
+from advisor.resource_kinds.registry import traits_of
+from enforcers.contract import HOST_TRAFFIC, ContractError, Selector
+from ingest.core.identity.rules import RuleError, read_rules
+
+AnyEntry = TypeVar("AnyEntry")
+Sorted = TypeVar("Sorted", bound=Entry)
+
+
+def settled(entry: AnyEntry) -> AnyEntry:
+    """The entry with what its kind fills in, and times and lists in one way of writing."""
+    match entry:
+        case ResourceEntry():
+            traits = traits_of(entry.kind)
+            return replace(
+                entry,
+                unit=entry.unit or traits.units[0],
+                mode=entry.mode or traits.modes[0],
+                threshold=traits.threshold if entry.threshold is None else entry.threshold,
+                reached_by=tuple(sorted(entry.reached_by, key=lambda at: (at.host, at.device))),
+            )
+        case MaintenanceEntry():
+            return replace(
+                entry,
+                start=start_text(start_of(entry), entry.zone),
+                resources=tuple(sorted(set(entry.resources))),
+                workloads=tuple(sorted(set(entry.workloads))),
+            )
+    return entry
+
+
+def ordered(document: PolicyFile) -> PolicyFile:
+    """The document with entries in the order in which they are written."""
+    return replace(
+        document,
+        resources=_by_key(document.resources),
+        workloads=_by_key(document.workloads),
+        allocations=_by_key(document.allocations),
+        maintenance=_by_key(document.maintenance),
+    )
+
+
+def _by_key(entries: tuple[Sorted, ...] | None) -> tuple[Sorted, ...] | None:
+    return None if entries is None else tuple(sorted(entries, key=lambda one: one.key))
+
+
+def start_of(entry: MaintenanceEntry) -> datetime:
+    """The first start, in the zone; without an offset it is wall-clock time there."""
+    at = datetime.fromisoformat(entry.start)
+    zone = ZoneInfo(entry.zone)
+    return at.astimezone(zone) if at.tzinfo else at.replace(tzinfo=zone)
+
+
+def start_text(at: datetime, zone: str) -> str:
+    """Wall-clock time of the zone; with an offset where the clock shows that time twice."""
+    local = at.astimezone(ZoneInfo(zone)).replace(fold=0)
+    whole = local.replace(tzinfo=None)
+    seconds = "minutes" if whole.second == whole.microsecond == 0 else "auto"
+    if local.astimezone(UTC) == at.astimezone(UTC):
+        return whole.isoformat(timespec=seconds)
+    return at.astimezone(ZoneInfo(zone)).isoformat(timespec=seconds)
+
+
+def problems_of(entry: ResourceEntry | AllocationEntry | MaintenanceEntry) -> Iterator[str]:
+    """What an entry says that cannot be, whatever stands beside it."""
+    match entry:
+        case ResourceEntry():
+            yield from _of_resource(entry)
+        case AllocationEntry():
+            yield from _of_allocation(entry)
+        case MaintenanceEntry():
+            yield from _of_maintenance(entry)
+
+
+def _of_resource(entry: ResourceEntry) -> Iterator[str]:
+    traits = traits_of(entry.kind)
+    plural = traits.words.plural
+    choices: dict[str, tuple[str | None, Sequence[str]]] = {
+        "unit": (entry.unit, traits.units),
+        "mode": (entry.mode, traits.modes),
+        "threshold_mode": (entry.threshold_mode, traits.threshold_modes),
+    }
+    for key, (chosen, allowed) in choices.items():
+        if chosen is not None and chosen not in allowed:
+            yield f"{key} of {plural} may be {' or '.join(allowed)}"
+    if not entry.reached_by:
+        yield "reached_by names at least one host and device"
+    if traits.one_device and len(entry.reached_by) > 1:
+        yield f"reached_by: {traits.one_device}"
+    facts = {
+        "line_rate": entry.line_rate,
+        "lun_queue_depth": entry.lun_queue_depth,
+        "size_bytes": entry.size_bytes,
+        "used_bytes": entry.used_bytes,
+        "disks": entry.disks or None,
+    }
+    for name, value in facts.items():
+        if value is not None and name not in traits.facts:
+            yield f"{plural} have no {name.removesuffix('_bytes')}"
+    depths = [at for at in entry.reached_by if at.queue_depth is not None]
+    if depths and "lun_queue_depth" not in traits.facts:
+        yield f"{plural} have no queue_depth"
+
+
+def _of_allocation(entry: AllocationEntry) -> Iterator[str]:
+    if entry.limit is not None and entry.limit < entry.reservation:
+        yield "the limit is below the reservation"
+    if entry.selector:
+        kind, equals, value = entry.selector.partition("=")
+        if not (kind and equals and value):
+            yield f'selector: "{entry.selector}" is not KIND=VALUE'
+            return
+        try:
+            Selector(kind=kind, value=value)
+        except ContractError as error:
+            yield f"selector: {error.problem}"
+        if kind == HOST_TRAFFIC:
+            yield f"selector: {kind} is the host's own traffic, which has its part of each uplink"
+
+
+def _of_maintenance(entry: MaintenanceEntry) -> Iterator[str]:
+    try:
+        ZoneInfo(entry.zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        yield f'"{entry.zone}" is not a time zone; write it like Europe/Berlin'
+        return
+    try:
+        at = start_of(entry)
+    except ValueError:
+        yield f'"{entry.start}" is not a time; write it like 2026-11-21T22:00'
+        return
+    try:
+        MaintenanceWindow(
+            name=entry.name, starts_at=at, length_s=entry.length_s, recurrence=entry.recurrence
+        )
+    except ValueError as error:
+        yield str(error)
+
+
+def problems_between(
+    document: PolicyFile, lines: Mapping[tuple[str, str], int]
+) -> Iterator[Problem]:
+    """What cannot be because of something else in the file."""
+    users: dict[tuple[str, str], str] = {}
+    for entry in document.resources or ():
+        line = lines["resources", entry.name]
+        for at in entry.reached_by:
+            before = users.setdefault((at.host, at.device), entry.name)
+            if before != entry.name:
+                yield Problem(line=line, what=f"{at.host}:{at.device} reaches {before} already")
+        if len({(at.host, at.device) for at in entry.reached_by}) < len(entry.reached_by):
+            yield Problem(line=line, what="reached_by names a device twice")
+    try:
+        read_rules(document.rules or "", tiers=list(Tier))
+    except RuleError as error:
+        for problem in error.problems:
+            yield Problem(line=lines["rules", ""], what=f"rules: {problem}")

@@ -1,0 +1,85 @@
+"""`sluice apply`: take a policy file over."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.models import Organisation
+from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
+from advisor.decisions.policy_file.decide.difference import (
+    Change,
+    Present,
+    removable,
+    removals,
+    units_of,
+)
+from advisor.decisions.policy_file.decide.document import PolicyFile
+from advisor.management.policy_file_command import SECTIONS, add_file_argument, read_beside
+from advisor.management.policy_plan_text import plan_json, plan_text
+from advisor.management.product_command import ProductCommand
+
+
+class Command(ProductCommand):
+    help = (
+        "Take a policy file over in one transaction, after the plan is shown; asks before "
+        f"anything is removed. {SECTIONS} No host is changed: that takes an approved policy"
+    )
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        add_file_argument(parser)
+        parser.add_argument("--yes", action="store_true", help="remove without a question")
+        parser.add_argument(
+            "--allow-removals",
+            action="store_true",
+            help="take over a file that removes more than half of what is stated",
+        )
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        read, present = read_beside(organisation, options["file"])
+        now = timezone.now()
+        changes = plan_policy_file(organisation, read, now=now)
+        if not options["as_json"]:
+            self.stdout.write(plan_text(changes))
+        if not options["allow_removals"]:
+            _refuse_many(read.document, present, changes)
+        if not options["yes"]:
+            _ask(changes)
+        if changes:
+            apply_policy_file(organisation, read, expected=changes, now=now)
+        if options["as_json"]:
+            self.show_json(
+                {
+                    "applied": True,
+                    **plan_json(changes, {**present.units, **units_of(read.document)}),
+                }
+            )
+        elif changes:
+            self.stdout.write("Stated. Hosts change when a policy is approved.")
+
+
+def _refuse_many(wanted: PolicyFile, present: Present, changes: Sequence[Change]) -> None:
+    gone, all_of_them = removals(changes), removable(wanted, present)
+    if 2 * gone > all_of_them:
+        raise CommandError(
+            f"the file removes {gone} of {all_of_them} things; nothing was done. If that is "
+            "meant, add --allow-removals"
+        )
+
+
+def _ask(changes: Sequence[Change]) -> None:
+    gone = removals(changes)
+    if not gone:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError(
+            f"the file removes {gone} things and nobody can be asked; nothing was done. "
+            "Add --yes if that is meant"
+        )
+    if input(f"Remove {gone} things? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise CommandError("nothing was done")

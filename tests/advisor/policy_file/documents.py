@@ -1,0 +1,138 @@
+"""Policy files of any content, for properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from advisor.core.detection.maintenance_windows import Recurrence
+from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier
+from advisor.decisions.policy_file.decide.document import (
+    AllocationEntry,
+    MaintenanceEntry,
+    Place,
+    PolicyFile,
+    ResourceEntry,
+    WorkloadEntry,
+)
+from advisor.decisions.policy_file.decide.entry_checks import ordered, settled
+from advisor.resource_kinds.registry import traits_of
+
+# Words that YAML has taken for something else, and letters that need care.
+ODD = st.sampled_from(
+    [
+        "no",
+        "on",
+        "null",
+        "~",
+        "0x1f",
+        "1e5",
+        "12:30",
+        "007",
+        "- a",
+        "a: b",
+        "#x",
+        "'",
+        '"',
+        "ü\u2028",
+    ]
+)
+NAMES = ODD | st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=12
+).filter(str.strip)
+FEW = st.sampled_from(["a", "b", "c", "d"])
+AMOUNTS = st.floats(min_value=1e-3, max_value=1e12) | st.integers(1, 10**9).map(float)
+
+
+@st.composite
+def resources(draw: Any, name: str) -> ResourceEntry:
+    kind = draw(st.sampled_from(ResourceKind))
+    is_store = kind is ResourceKind.DATASTORE
+    traits = traits_of(kind)
+    hosts = draw(st.sets(FEW, min_size=1, max_size=3 if is_store else 1))
+    sizes = st.none() | AMOUNTS
+    depths = st.none() | st.integers(1, 256)
+    return settled(
+        ResourceEntry(
+            name=name,
+            kind=kind,
+            reached_by=tuple(
+                # A device of its own, so that no two resources have one.
+                Place(host=host, device=name, queue_depth=draw(depths) if is_store else None)
+                for host in hosts
+            ),
+            found=draw(st.booleans()),
+            unit=draw(st.none() | st.sampled_from(traits.units)),
+            capacity=draw(sizes),
+            line_rate=None if is_store else draw(sizes),
+            mode=draw(st.none() | st.sampled_from(traits.modes)),
+            threshold_mode=draw(st.sampled_from([ThresholdMode.FIXED, ThresholdMode.BASELINE])),
+            threshold=draw(sizes),
+            alarms_per_week=draw(st.sampled_from(["shared", "none", 0.5, 3.0])),
+            window_s=draw(st.sampled_from([5.0, 10.0])),
+            size_bytes=draw(sizes) if is_store else None,
+            disks=draw(st.just("") | NAMES) if is_store else "",
+        )
+    )
+
+
+@st.composite
+def allocations(draw: Any, resource: ResourceEntry) -> AllocationEntry:
+    reservation = draw(st.just(0.0) | AMOUNTS)
+    return AllocationEntry(
+        resource=resource.name,
+        workload=draw(FEW),
+        host=draw(st.sampled_from([at.host for at in resource.reached_by])),
+        vdisk=draw(st.just("") | FEW),
+        adapter_kind=draw(st.sampled_from(["vnic", "cgroup", "vdisk", "mount"])),
+        adapter=draw(NAMES),
+        selector=draw(st.sampled_from(["", "mark=7", "source_address=10.0.0.7"])),
+        reservation=reservation,
+        limit=draw(st.none() | AMOUNTS.map(lambda more: reservation + more)),
+        shares=draw(st.none() | st.integers(1, 4000)),
+        limit_scope=draw(st.sampled_from(LimitScope)),
+        io_count=draw(st.sampled_from(IoCount)),
+        size_bytes=draw(st.none() | AMOUNTS),
+        even_if_full=reservation > 0,
+    )
+
+
+@st.composite
+def windows(draw: Any, name: str, of: list[str]) -> MaintenanceEntry:
+    return settled(
+        MaintenanceEntry(
+            name=name,
+            start=draw(st.datetimes().map(lambda at: at.replace(year=2026).isoformat())),
+            length_s=draw(st.sampled_from([61.5, 60.0, 5400.0, 7200.0, 86_400.0])),
+            recurrence=draw(st.sampled_from(Recurrence)),
+            zone=draw(st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns"])),
+            resources=tuple(draw(st.sets(st.sampled_from(of)))) if of else (),
+            workloads=tuple(draw(st.sets(FEW, max_size=2))),
+        )
+    )
+
+
+@st.composite
+def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
+    """A whole file, of all sections."""
+    stores = [draw(resources(name)) for name in draw(st.sets(names, max_size=3))]
+    promised = [draw(allocations(draw(st.sampled_from(stores)))) for _ in range(3 * bool(stores))]
+    return ordered(
+        PolicyFile(
+            version=1,
+            rules=draw(st.sampled_from(["", "tier: high where name ~ db-*\n", "# só \n\n  "])),
+            alarm_budget=draw(st.sampled_from(["none", 0.5, 2.0])),
+            resources=tuple(stores),
+            workloads=tuple(
+                WorkloadEntry(name=name, tier=draw(st.sampled_from(Tier)))
+                for name in draw(st.sets(FEW, max_size=3))
+            ),
+            allocations=tuple({one.key: one for one in promised}.values()),
+            maintenance=tuple(
+                draw(windows(name, [one.name for one in stores]))
+                for name in draw(st.sets(FEW, max_size=2))
+            ),
+        )
+    )
