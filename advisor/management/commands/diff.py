@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import fields, replace
+from dataclasses import replace
 from difflib import unified_diff
 from typing import Any
 
 from accounts.models import Organisation
-from advisor.decisions.policy_file.decide.difference import difference, units_of
+from advisor.decisions.policy_file.decide.difference import (
+    after_changes,
+    difference,
+    units_of,
+)
 from advisor.decisions.policy_file.decide.document import PolicyFile
 from advisor.decisions.policy_file.decide.write import policy_file_text
 from advisor.management.policy_file_command import add_file_argument, read_beside
@@ -18,8 +22,8 @@ from advisor.management.product_command import ProductCommand
 
 class Command(ProductCommand):
     help = (
-        "Compare a policy file with what is stated here, line by line as sluice export writes "
-        f"both. Exit status: 0 nothing differs, {CHANGES_EXIT} something does, 1 it is refused"
+        "Show line by line how sluice export would change with a policy file. "
+        f" Exit status: 0 nothing differs, {CHANGES_EXIT} something does, 1 it is refused"
     )
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
@@ -31,19 +35,20 @@ class Command(ProductCommand):
         if options["as_json"]:
             self.show_json(plan_json(changes, {**present.units, **units_of(read.document)}))
         elif changes:
-            here = _same_sections(present.document, read.document)
+            after_it = after_changes(present.document, changes)
             before, after = (
-                policy_file_text(one, units=present.units).splitlines()
-                for one in (here, read.document)
+                policy_file_text(_without_permissions(one), units={}).splitlines()
+                for one in (present.document, after_it)
             )
-            lines = unified_diff(before, after, "stated here", options["file"], lineterm="")
+            lines = unified_diff(
+                before, after, "stated here", f"with {options['file']}", lineterm=""
+            )
             self.stdout.write("\n".join(lines))
         if changes:
             raise SystemExit(CHANGES_EXIT)
 
 
-def _same_sections(document: PolicyFile, of: PolicyFile) -> PolicyFile:
-    """The document without the sections that the other leaves out."""
-    left_out = [one.name for one in fields(of) if getattr(of, one.name) is None]
-    nothing: dict[str, Any] = dict.fromkeys(left_out)
-    return replace(document, **nothing)
+def _without_permissions(document: PolicyFile) -> PolicyFile:
+    """Without what is no state: the leave that a file gives for the moment of taking over."""
+    allocations = tuple(replace(one, even_if_full=False) for one in document.allocations or ())
+    return replace(document, allocations=allocations)

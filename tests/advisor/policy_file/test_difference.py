@@ -9,16 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.decisions.policy_file.decide.difference import (
-    Change,
     Present,
-    Verb,
+    after_changes,
     conflicts,
     difference,
     removable,
     removals,
 )
-from advisor.decisions.policy_file.decide.document import LISTED, Place, PolicyFile
-from advisor.decisions.policy_file.decide.entry_checks import ordered
+from advisor.decisions.policy_file.decide.document import Place, PolicyFile
 from advisor.decisions.policy_file.decide.read import read_policy_file
 from tests.advisor.policy_file.documents import FEW, documents
 
@@ -35,23 +33,6 @@ SITES = documents(FEW)
 SECTIONS = [one.name for one in fields(PolicyFile) if one.name != "version"]
 
 
-def made(document: PolicyFile, changes: tuple[Change, ...]) -> PolicyFile:
-    """The document with the changes, one by one as they are told."""
-    sections: dict[str, Any] = {
-        name: {one.key: one for one in getattr(document, name)} for name in LISTED
-    }
-    values: dict[str, Any] = {}
-    for one in changes:
-        if one.section not in LISTED:
-            values[one.section] = one.after
-        elif one.verb is Verb.REMOVED:
-            del sections[one.section][one.key]
-        else:
-            sections[one.section][one.key] = one.after
-    lists = {name: tuple(entries.values()) for name, entries in sections.items()}
-    return ordered(replace(document, **values, **lists))
-
-
 def stated(document: PolicyFile) -> PolicyFile:
     """The document as people stated it all, so that nothing stays because it was found."""
     resources = tuple(replace(one, found=False) for one in document.resources or ())
@@ -62,7 +43,7 @@ def stated(document: PolicyFile) -> PolicyFile:
 def test_plan_of_any_file_gives_what_the_file_says(before: PolicyFile, wanted: PolicyFile) -> None:
     changes = difference(wanted, Present(document=stated(before)))
 
-    assert made(stated(before), changes) == wanted
+    assert after_changes(stated(before), changes) == wanted
 
 
 @given(SITES)
@@ -72,7 +53,7 @@ def test_file_of_what_is_changes_nothing(document: PolicyFile) -> None:
 
 @given(SITES, SITES)
 def test_second_plan_is_empty(before: PolicyFile, wanted: PolicyFile) -> None:
-    after = made(before, difference(wanted, Present(document=before)))
+    after = after_changes(before, difference(wanted, Present(document=before)))
 
     assert difference(wanted, Present(document=after)) == ()
 
@@ -83,7 +64,7 @@ def test_section_that_is_left_out_is_not_touched(
 ) -> None:
     rest = replace(wanted, **dict.fromkeys(left))
 
-    after = made(before, difference(rest, Present(document=before)))
+    after = after_changes(before, difference(rest, Present(document=before)))
 
     for section in left:
         assert getattr(after, section) == getattr(before, section)
@@ -98,7 +79,7 @@ def test_empty_file_removes_all_that_people_stated_and_nothing_that_was_found(
     changes = difference(EMPTY, present)
 
     found = tuple(one for one in before.resources or () if one.found)
-    assert made(before, changes) == replace(EMPTY, resources=found)
+    assert after_changes(before, changes) == replace(EMPTY, resources=found)
     assert removals(changes) == removable(EMPTY, present) == len(changes)
 
 

@@ -16,6 +16,7 @@ from advisor.decisions.policy_file.decide.document import (
     PolicyFile,
     ResourceEntry,
 )
+from advisor.decisions.policy_file.decide.entry_checks import ordered
 from advisor.decisions.policy_file.decide.shape import shapes_of
 from advisor.decisions.policy_file.decide.write import plain_record
 
@@ -163,6 +164,21 @@ def _settings(old: Entry, new: Entry, units: Mapping[str, Unit]) -> Iterator[Set
     for key, shape in shapes_of(type(new)).items():
         if shape.is_compared and getattr(old, shape.name) != getattr(new, shape.name):
             yield Setting(key=key, before=before.get(key), after=after.get(key))
+
+
+def after_changes(document: PolicyFile, changes: Sequence[Change]) -> PolicyFile:
+    """The document with the changes made."""
+    entries = {name: {one.key: one for one in getattr(document, name)} for name in LISTED}
+    values: dict[str, Any] = {}
+    for one in changes:
+        if one.section not in LISTED:
+            values[one.section] = one.after
+        elif one.after is None:
+            del entries[one.section][one.key]
+        else:
+            entries[one.section][one.key] = one.after
+    lists = {name: tuple(found.values()) for name, found in entries.items()}
+    return ordered(replace(document, **values, **lists))
 
 
 def removable(wanted: PolicyFile, present: Present) -> int:

@@ -1,0 +1,53 @@
+"""A site in which everything is stated that can be."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from accounts.models import Organisation
+from advisor.decisions import inventory
+from advisor.decisions.alarm_budgets import state_own_budget, state_shared_budget
+from advisor.decisions.found.rules import set_rules
+from advisor.decisions.maintenance_windows import add_maintenance_window
+from advisor.models import LimitScope, Recurrence
+from tests.advisor.policy_file.site import PRODUCTION, SPARE, exported
+from tests.advisor.scenario import NOW, make_cluster
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
+
+
+@pytest.fixture
+def file(db: None, tmp_path: Path) -> Path:
+    """An export of an organisation in which everything is stated that can be."""
+    cluster = make_cluster(PRODUCTION)
+    acme = cluster.organisation
+    store = stated_datastore(acme, "nfs-07", "h1", "h2", capacity=2000.0, threshold=15.0)
+    inventory.change_resource(resource=store, facts={"lun_queue_depth": 64, "size_bytes": 4e12})
+    inventory.set_queue_depth(resource=store, host_name="h2", depth=32)
+    state_own_budget(resource=store, alarms_per_week=None)
+    cgroup_allocation(
+        store, "db", host="h2", reservation=500.0, limit=800.0, shares=77, tier="high",
+        selector=("mark", "7"), facts={"limit_scope": LimitScope.POOLED, "size_bytes": 5e10},
+    )  # fmt: skip
+    # Nobody knows what this one can do, and nobody checked what it promises.
+    unknown = stated_datastore(acme, "nfs-08", "h3")
+    cgroup_allocation(unknown, "db", host="h3", reservation=9e9, may_exceed=True)
+    state_shared_budget(organisation=acme, alarms_per_week=2.5)
+    set_rules(acme, "# ours\ntier: low where name ~ test-*\n", now=NOW)
+    add_maintenance_window(
+        organisation=acme,
+        name="backup",
+        # The hour that the clock shows twice, the second time.
+        starts_at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC),
+        length=timedelta(minutes=90),
+        recurrence=Recurrence.WEEKLY,
+        zone="Europe/Berlin",
+        resources=["nfs-07"],
+        workloads=["db"],
+    )
+    path = tmp_path / "site.yaml"
+    path.write_text(exported())
+    Organisation.objects.create(slug=SPARE, name="Spare")
+    return path
