@@ -177,8 +177,8 @@ def after_changes(document: PolicyFile, changes: Sequence[Change]) -> PolicyFile
             del entries[one.section][one.key]
         else:
             entries[one.section][one.key] = one.after
-    lists = {name: tuple(found.values()) for name, found in entries.items()}
-    return ordered(replace(document, **values, **lists))
+    values |= {name: tuple(found.values()) for name, found in entries.items()}
+    return ordered(replace(document, **values))
 
 
 def removable(wanted: PolicyFile, present: Present) -> int:
