@@ -15,6 +15,8 @@ from django.db import transaction
 from accounts.models import Organisation
 from advisor.decisions.found.rules import set_rules, stated_rules
 from advisor.decisions.inventory import change_resource, set_allocation
+from advisor.decisions.policy_file.decide.document import PolicyFile
+from advisor.decisions.policy_file.present import exported
 from advisor.decisions.vcenter.decide.proposal import (
     AllocationChange,
     LeftOut,
@@ -88,6 +90,17 @@ def import_vcenter(
         rules_removed=tuple(one for one in former if one not in later),
         applied=apply,
     )
+
+
+def vcenter_as_policy_file(
+    organisation: Organisation, inventory: Inventory, *, name: str, now: datetime
+) -> tuple[Imported, PolicyFile]:
+    """What an import would change, and all that would be stated after it; nothing is changed."""
+    with transaction.atomic():
+        found = import_vcenter(organisation, inventory, name=name, apply=True, now=now)
+        document = exported(organisation)
+        transaction.set_rollback(True)
+    return replace(found, applied=False), document
 
 
 def present_in(organisation: Organisation) -> Present:

@@ -14,10 +14,13 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.decisions.vcenter.apply import import_vcenter
+from advisor.decisions.policy_file.decide.write import policy_file_text
+from advisor.decisions.vcenter.apply import Imported, import_vcenter, vcenter_as_policy_file
+from advisor.management.policy_file_command import write_whole
 from advisor.management.product_command import ProductCommand
 from advisor.management.vcenter_text import import_json, import_text
 from ingest.core.vcenter.errors import VcenterError
+from ingest.core.vcenter.inventory import Inventory
 from ingest.core.vcenter.managed_object import ManagedObject
 from ingest.core.vcenter.read_inventory import read_inventory
 from ingest.imports.vcenter import Account, read_file, read_live
@@ -48,7 +51,12 @@ class Command(ProductCommand):
             "--name",
             help="name of the vCenter in the rules; default: its host, or the file's name",
         )
-        parser.add_argument("--apply", action="store_true", help="take over what is shown")
+        then = parser.add_mutually_exclusive_group()
+        then.add_argument("--apply", action="store_true", help="take over what is shown")
+        then.add_argument(
+            "--policy-file", type=Path, metavar="FILE",
+            help="change nothing, and write all that would be stated as a policy file",
+        )  # fmt: skip
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         try:
@@ -60,13 +68,7 @@ class Command(ProductCommand):
                 "no virtual machine and no datastore was read; give the account the role "
                 "Read-only on the vCenter, with propagation, or export more of it"
             )
-        found = import_vcenter(
-            organisation,
-            inventory,
-            name=_name(options),
-            apply=options["apply"],
-            now=timezone.now(),
-        )
+        found = _imported(organisation, inventory, options)
         if options["as_json"]:
             self.show_json(import_json(found))
         else:
@@ -86,6 +88,18 @@ class Command(ProductCommand):
         if self.stderr.isatty():
             self.stderr.write(f"\r\x1b[K{count} of {kind}", ending="")
             self.stderr.flush()
+
+
+def _imported(
+    organisation: Organisation, inventory: Inventory, options: dict[str, Any]
+) -> Imported:
+    name, now = _name(options), timezone.now()
+    path: Path | None = options["policy_file"]
+    if path is None:
+        return import_vcenter(organisation, inventory, name=name, apply=options["apply"], now=now)
+    found, document = vcenter_as_policy_file(organisation, inventory, name=name, now=now)
+    write_whole(path, policy_file_text(document, units={}))
+    return found
 
 
 def _password(options: dict[str, Any]) -> str:

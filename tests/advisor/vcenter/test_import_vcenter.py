@@ -136,6 +136,27 @@ def test_second_import_changes_nothing(acme: Organisation, tmp_path: Path) -> No
     assert not Policy.objects.exists()
 
 
+def test_import_as_a_policy_file_states_what_the_import_would(
+    acme: Organisation, tmp_path: Path
+) -> None:
+    seen(acme, (7, "esx1"))
+    source = written(
+        tmp_path,
+        datastore(enabled=True, congestionThresholdMode="manual", congestionThreshold=20),
+        guest(7, disk(**HIGH, limit=800)),
+        pod({"rule": [rule_for(7, 8)]}),
+    )
+    policy = tmp_path / "policy.yaml"
+
+    found = imported(source, "--policy-file", policy)
+    before = stated()
+    call_command("apply", str(policy), stdout=StringIO())
+
+    assert (found["applied"], found["changes"], before) == (False, True, {})
+    assert stated() == {("vm7", "esx1", "scsi0:0"): (2000, 800.0, 0.0)}
+    assert imported(source)["changes"] is False
+
+
 def rule_for(*numbers: int) -> dict[str, Any]:
     machines = [{"type": "VirtualMachine", "value": f"vm-{number}"} for number in numbers]
     return {"name": "never both", "vm": machines}
