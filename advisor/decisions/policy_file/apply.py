@@ -46,6 +46,8 @@ def apply_policy_file(
     organisation: Organisation, read: Read, *, expected: tuple[Change, ...], now: datetime
 ) -> None:
     """Make the changes that were planned; refuses if others are needed meanwhile."""
+    # Who takes another file over meanwhile waits here, and then finds that its plan is old.
+    Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
     taking = _Taking(organisation, read, now=now)
     if taking.changes != expected:
         raise InventoryError("what is stated here changed since the plan; nothing was done")

@@ -209,14 +209,18 @@ def test_what_a_service_refuses_is_told_with_its_line_and_nothing_is_done(file: 
     assert Resource.objects.get(name="nfs-07").threshold == 15.0
 
 
-def test_reservation_moves_from_one_workload_to_another(file: Path) -> None:
-    text = file.read_text().replace("  reservation: 75Mbit\n", "")
+def test_reservation_moves_from_one_workload_to_another_and_back(file: Path) -> None:
+    before = file.read_text()
+    text = before.replace("  reservation: 75Mbit\n", "")
     file.write_text(text.replace("  adapter: p2\n", "  adapter: p2\n  reservation: 75Mbit\n"))
 
     ran(*on(PRODUCTION, "apply", file))
 
     rows = Allocation.objects.filter(resource__name="h1/up0").order_by("workload__name")
     assert list(rows.values_list("reservation", flat=True)) == [0.0, 75 * MBIT, 0.0]
+    file.write_text(before)
+    ran(*on(PRODUCTION, "apply", file))
+    assert exported() == before
 
 
 def test_device_moves_from_one_resource_to_another(file: Path) -> None:

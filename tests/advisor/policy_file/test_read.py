@@ -229,3 +229,23 @@ def test_rate_of_an_allocation_is_in_the_unit_of_a_resource_further_down() -> No
     found = read(f"sluice: 1\nallocations: [{allocation}]\nresources: [{uplink}]").document
 
     assert [one.limit for one in found.allocations or ()] == [5e6]
+
+
+@pytest.mark.parametrize(
+    ("start", "written"),
+    [
+        ("2026-10-25T02:30", "2026-10-25T02:30"),
+        ("2026-10-25T00:30+00:00", "2026-10-25T02:30"),
+        ("2026-10-25T01:30+00:00", "2026-10-25T02:30+01:00"),
+        ("2026-11-21T22:00:07", "2026-11-21T22:00:07"),
+    ],
+    ids=["first", "first in UTC", "second", "seconds"],
+)
+def test_start_keeps_its_offset_only_where_the_clock_shows_it_twice(
+    start: str, written: str
+) -> None:
+    text = WINDOW.replace("2026-01-01T00:00, ", f'"{start}", zone: Europe/Berlin, ')
+
+    (found,) = read(text).document.maintenance or ()
+
+    assert found.start == written

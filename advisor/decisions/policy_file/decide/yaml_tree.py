@@ -21,7 +21,7 @@ except ImportError:  # PyYAML that was built without libyaml: the same, but slow
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
 MOST_CHARACTERS = 8_000_000
-"""About 50,000 allocations."""
+"""Enough for 50,000 allocations."""
 DEEPEST = 8
 """The format needs 4."""
 
