@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from advisor.advice.policy.decide.demand import DELIVERED_BY_IOCOST
+from advisor.core.let_through import DELIVERED_BY_IOCOST
 from bench.fleet.rows import Row, not_measured
 
 MOST_ERROR, MOST_P90 = 0.10, 0.25

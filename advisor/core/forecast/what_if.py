@@ -7,6 +7,7 @@ capacity of every past window, once with the present settings and once with the 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from statistics import fmean
 from typing import ClassVar
 
 from advisor.core.admission import RequestedReservation, admit, refusal_text
@@ -28,6 +29,7 @@ from advisor.core.forecast.counterfactual import (
 from advisor.core.forecast.past import Past, StoredPast, bounds_of
 from advisor.core.forecast.prediction_interval import Interval, interval_or_gap
 from advisor.core.grant import Grant
+from advisor.core.let_through import delivered_parts
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.pooled import places_of, pooled_entitlements
 from advisor.core.pools import PoolTerms, check_members, reserved_together
@@ -120,6 +122,11 @@ class WhatIfInputs(_Candidate):
             (self.pools_after, [one.after for one in self.allocations]),
         ):
             check_members(pools, {one.allocation: one.reservation for one in grants})
+
+    @property
+    def delivered(self) -> tuple[float, float]:
+        """The least and the most part of the capacity that comes through under the candidate."""
+        return delivered_parts(self.unit, is_enforced=self.enforced)
 
     @classmethod
     def of(cls, stored: StoredWhatIfInputs) -> "WhatIfInputs":
@@ -263,7 +270,7 @@ def _played(
             mode=inputs.mode,
             before=before,
             after=after,
-            capacity_ratio=inputs.capacity_after / inputs.capacity,
+            capacity_ratio=fmean(inputs.delivered) * inputs.capacity_after / inputs.capacity,
             before_as_measured=not inputs.enforced,
             pools_before=places_of(inputs.pools_before, order),
             pools_after=places_of(inputs.pools_after, order),

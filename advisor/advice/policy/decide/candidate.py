@@ -13,6 +13,7 @@ from advisor.core.allocation import solve
 from advisor.core.demand.kind import Demand
 from advisor.core.grant import Grant
 from advisor.core.iosize import unit_cost
+from advisor.core.let_through import delivered_parts
 from advisor.core.quantity import significant
 from advisor.core.resource import Tier
 from advisor.core.standing import UNALLOCATED
@@ -72,6 +73,11 @@ class Setting:
             None if allocation.active and allocation.workload in contending else demand
             for allocation, demand in zip(self.inputs.allocations, self.demands, strict=True)
         )
+
+    @property
+    def delivered(self) -> tuple[float, float]:
+        """The least and the most part of the capacity that comes through under a new policy."""
+        return delivered_parts(self.inputs.unit, is_enforced=bool(self.inputs.in_force))
 
     def rates(
         self, policy: Policy, *, demands: Sequence[float | None] | None = None

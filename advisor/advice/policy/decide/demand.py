@@ -22,20 +22,8 @@ HEADROOM = 1.05
 WIDEST_RATIO = 0.5
 """A rate whose bounds are farther apart than this part of it is not said to be sure."""
 TOO_WIDE = "its expected range is wider than half of the rate"
-DELIVERED_BY_IOCOST = (0.91, 1.0)
-"""Of what a disk gave while congested, this part is let through once iocost holds it to that.
-
-So it was in 12 runs of `make lab`, which prints it; less where a disk does more I/Os at once."""
 MOST_SEEN_RATIO = 2.0
 """Nor is one beyond so many times of what was ever seen."""
-
-
-def delivered_parts(inputs: AdviceInputs) -> tuple[float, float]:
-    """The least and the most part of the capacity that the mechanism lets through.
-
-    Under a policy in force the capacity is what was let through already.
-    """
-    return DELIVERED_BY_IOCOST if _has_one_queue(inputs) else (1.0, 1.0)
 
 
 def demands(inputs: AdviceInputs, *, capacity: float) -> tuple[Demand, ...]:

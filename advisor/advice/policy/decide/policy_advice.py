@@ -24,7 +24,6 @@ from advisor.advice.policy.decide.candidate import (
     with_reservations,
 )
 from advisor.advice.policy.decide.demand import (
-    delivered_parts,
     demand_gap,
     latencies_under,
     most_wanted,
@@ -260,7 +259,7 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
     after = forecast(
         setting.wants,
         partial(setting.divide_as_enforced, policy),
-        delivered=delivered_parts(setting.inputs),
+        delivered=setting.delivered,
     )
     waits = latencies_under(setting.inputs, setting.wants, after, capacity=setting.capacity)
     seen = setting.inputs.latency

@@ -5,13 +5,13 @@ from statistics import fmean
 from typing import assert_never
 
 from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement, in_force
-from advisor.advice.policy.decide.demand import delivered_parts
 from advisor.advice.policy.decide.policy_answer import RecommendationKind
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.allocation import ReservationMode
 from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
 from advisor.core.explanation.rounding import rounded
+from advisor.core.let_through import let_through_text
 from advisor.core.quantity import format_rate, significant
 
 SMALL_GAIN = 0.06
@@ -145,7 +145,8 @@ def formula(setting: Setting) -> str:
         case _:
             assert_never(setting.inputs.mode)
     whole = f"{capacity} ({setting.capacity_source}){_host(setting)}"
-    return f"{rule}; the rates add up to {whole}{_sizes(setting)}{_let_through(setting)}"
+    counted = f"{_sizes(setting)}{let_through_text(setting.delivered)}"
+    return f"{rule}; the rates add up to {whole}{counted}"
 
 
 def _host(setting: Setting) -> str:
@@ -170,14 +171,6 @@ def _sizes(setting: Setting) -> str:
     )
     sizes = listed(f"{name} {-cost:.2f}" for cost, name in found)
     return f", each I/O by its device time: {sizes}; predictions count all I/Os alike, as hosts do"
-
-
-def _let_through(setting: Setting) -> str:
-    """How much of the capacity comes through a mechanism, where that is not all of it."""
-    least, most = delivered_parts(setting.inputs)
-    if least == most:
-        return ""
-    return f"; of the capacity hosts let {100 * least:.0f} % to {100 * most:.0f} % through"
 
 
 def alternatives(
@@ -222,7 +215,7 @@ def _unchanged(setting: Setting) -> str:
 def _effect(setting: Setting, policy: Policy, verb: str) -> str:
     """What the victims would get under another policy, counted as predictions are."""
     unit = setting.inputs.unit
-    rates = setting.rates_enforced(policy, part=fmean(delivered_parts(setting.inputs)))
+    rates = setting.rates_enforced(policy, part=fmean(setting.delivered))
     return clauses(
         f"{allocation.workload} {verb} {format_rate(rate, unit)}"
         for allocation, rate in zip(setting.inputs.allocations, rates, strict=True)

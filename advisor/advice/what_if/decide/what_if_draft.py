@@ -17,6 +17,7 @@ from advisor.core.explanation.explained import ExplainedAnswer
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
+from advisor.core.let_through import let_through_text
 from advisor.core.pools import pool_terms_text
 from advisor.core.quantity import format_rate
 
@@ -24,7 +25,7 @@ PLENTY_WINDOWS = 360
 PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
 """Confidence with unknown demand, which the solver takes as unlimited."""
-MODEL_VERSION = "what-if-4"
+MODEL_VERSION = "what-if-5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,7 @@ def _formula(inputs: WhatIfInputs) -> str:
     return (
         f"{rule}, in each past window; in a congested window what was delivered is what there "
         f"was, in the others {capacity} ({inputs.capacity_source})"
+        f"{let_through_text(inputs.delivered)}"
     )
 
 

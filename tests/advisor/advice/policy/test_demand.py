@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from advisor.advice.policy.decide.demand import TOO_WIDE, delivered_parts
+from advisor.advice.policy.decide.demand import TOO_WIDE
 from advisor.advice.policy.decide.policy_advice import advise
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.core.canonical import dumps, loads
@@ -180,21 +180,6 @@ def test_dues_are_of_each_workloads_own_io_size_and_predictions_count_ios_alike(
     assert "each I/O by its device time: batch 1." in advice.evidence.formula
     assert "predictions count all I/Os alike, as hosts do" in advice.evidence.formula
     assert "of the capacity hosts let 91 % to 100 % through" in advice.evidence.formula
-
-
-def test_what_was_let_through_under_a_policy_is_let_through_again():
-    inputs = with_usual(datastore(), 300.0, 100.0, 200.0)
-    shares = {one.allocation: one.stated_shares for one in inputs.allocations}
-    held = tuple(
-        Grant(allocation=key, reservation=0.0, limit=None, shares=own)
-        for key, own in shares.items()
-    )
-
-    under_policy = delivered_parts(replace(inputs, in_force=held))
-
-    assert under_policy == (1.0, 1.0)
-    assert delivered_parts(inputs) == (0.91, 1.0)
-    assert delivered_parts(uplink()) == (1.0, 1.0)
 
 
 def test_what_is_due_on_the_card_is_what_the_solver_divides():
