@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from statistics import fmean
 
 import numpy as np
 
@@ -87,11 +88,19 @@ class Setting:
         found: list[float] = self.divide(policy, _one_draw(asked))[0].tolist()
         return found
 
-    def rates_enforced(self, policy: Policy, *, part: float) -> list[float]:
-        """What hosts would give each under the policy, with this part of the capacity."""
-        divided = self.divide_as_enforced(policy, _one_draw(self.demands), np.array([part]))
-        found: list[float] = divided[0].tolist()
+    def rates_enforced(
+        self, policy: Policy, *, demands: Sequence[float | None] | None = None
+    ) -> list[float]:
+        """What hosts would give each under the policy, of what comes through on the mean."""
+        asked = self.demands if demands is None else demands
+        part = np.array([fmean(self.delivered)])
+        found: list[float] = self.divide_as_enforced(policy, _one_draw(asked), part)[0].tolist()
         return found
+
+    def rates_at_present(self) -> list[float]:
+        """What each gets: by the policy in force as hosts enforce it, else by the device."""
+        held = in_force(self.inputs)
+        return self.rates_enforced(held) if self.inputs.in_force else self.rates(held)
 
     def divide(self, policy: Policy, demands: Floats) -> Floats:
         """The same for many rows of demands; both are (draws, allocations), infinite unknown."""
@@ -291,7 +300,7 @@ def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
     counts is what the policy would leave it if it asked, not what it wants on the mean.
     """
     found = {}
-    could = setting.rates(policy, demands=setting.pressing)
+    could = setting.rates_enforced(policy, demands=setting.pressing)
     for allocation, rate in zip(setting.inputs.allocations, could, strict=True):
         usual = allocation.usual
         if (

@@ -59,7 +59,7 @@ from advisor.core.forecast.counterfactual import counterfactual
 from advisor.core.quantity import format_rate
 from advisor.resource_kinds.registry import traits_of
 
-MODEL_VERSION = "policy-9"
+MODEL_VERSION = "policy-10"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -255,7 +255,7 @@ def explain(choice: Choice) -> Recommendation:
 def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]:
     allocations = setting.inputs.allocations
     entitled = setting.rates(policy, demands=[None] * len(allocations))
-    before = setting.rates(in_force(setting.inputs))
+    before = setting.rates_at_present()
     after = forecast(
         setting.wants,
         partial(setting.divide_as_enforced, policy),

@@ -1,10 +1,9 @@
 """The words and numbers that explain a recommendation."""
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import assert_never
 
-from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement, in_force
+from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement
 from advisor.advice.policy.decide.policy_answer import RecommendationKind
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.allocation import ReservationMode
@@ -170,7 +169,10 @@ def _sizes(setting: Setting) -> str:
         for allocation, cost in zip(setting.inputs.allocations, setting.io_costs, strict=True)
     )
     sizes = listed(f"{name} {-cost:.2f}" for cost, name in found)
-    return f", each I/O by its device time: {sizes}; predictions count all I/Os alike, as hosts do"
+    return (
+        f", each I/O by its device time: {sizes}; predictions count all I/Os alike, as hosts do "
+        "without a model of their own (cgroup_io.models)"
+    )
 
 
 def alternatives(
@@ -203,7 +205,7 @@ def alternatives(
 def _unchanged(setting: Setting) -> str:
     """What the victims get now, as measured; where nothing was, what the solver says of it."""
     unit = setting.inputs.unit
-    solved = setting.rates(in_force(setting.inputs))
+    solved = setting.rates_at_present()
     return clauses(
         f"{allocation.workload} stays at "
         f"{format_rate(rate if allocation.congested is None else allocation.congested.mean, unit)}"
@@ -215,7 +217,7 @@ def _unchanged(setting: Setting) -> str:
 def _effect(setting: Setting, policy: Policy, verb: str) -> str:
     """What the victims would get under another policy, counted as predictions are."""
     unit = setting.inputs.unit
-    rates = setting.rates_enforced(policy, part=fmean(setting.delivered))
+    rates = setting.rates_enforced(policy)
     return clauses(
         f"{allocation.workload} {verb} {format_rate(rate, unit)}"
         for allocation, rate in zip(setting.inputs.allocations, rates, strict=True)

@@ -18,6 +18,7 @@ from tests.advisor.advice.policy.contended_resources import (
     MBIT,
     datastore,
     seen_calm,
+    steady,
     uplink,
 )
 from tests.advisor.advice.policy.test_policy_properties import contended_inputs
@@ -178,7 +179,10 @@ def test_dues_are_of_each_workloads_own_io_size_and_predictions_count_ios_alike(
     # Hosts are told the capacity alone.
     assert after(advice) == pytest.approx([LET_THROUGH * part / 7 for part in (4, 2, 1)])
     assert "each I/O by its device time: batch 1." in advice.evidence.formula
-    assert "predictions count all I/Os alike, as hosts do" in advice.evidence.formula
+    assert (
+        "predictions count all I/Os alike, as hosts do without a model of their own "
+        "(cgroup_io.models)"
+    ) in advice.evidence.formula
     assert "of the capacity hosts let 91 % to 100 % through" in advice.evidence.formula
 
 
@@ -215,9 +219,16 @@ def test_dues_add_up_to_the_capacity_in_device_time_and_predictions_as_hosts_cou
 
     assume(advice.outcome is AdviceOutcome.RECOMMENDATION)
     most = advice.evidence.capacity * (1 + 1e-6)
-    for name in ("entitlement", "predicted_before"):
-        assert sum(getattr(row, name) * row.io_cost for row in advice.allocations) <= most
+    assert sum(row.entitlement * row.io_cost for row in advice.allocations) <= most
     assert sum(row.predicted_after for row in advice.allocations) <= most
+    # Without a policy the device divides its time; under one hosts count I/Os alike.
+    assert (
+        sum(
+            row.predicted_before * (1.0 if inputs.in_force else row.io_cost)
+            for row in advice.allocations
+        )
+        <= most
+    )
 
 
 @given(sized_inputs())
@@ -247,3 +258,36 @@ def test_inputs_stored_without_sizes_can_still_be_read():
 
     assert "mean_io_bytes" not in text
     assert loads(AdviceInputs, text) == datastore()
+
+
+def test_rates_under_a_policy_in_force_count_ios_alike_as_hosts_do():
+    """Both columns of a card are by one measure."""
+    inputs = datastore()
+    sized = tuple(
+        replace(one, mean_io_bytes=size)
+        for one, size in zip(inputs.allocations, (4096.0, 4096.0, 1048576.0), strict=True)
+    )
+    shares = (1000, 1000, 1000)
+    held = tuple(
+        Grant(allocation=one.allocation, reservation=0.0, limit=None, shares=own)
+        for one, own in zip(sized, shares, strict=True)
+    )
+
+    advice = advise(replace(inputs, allocations=sized, in_force=held))
+
+    # A third each of the 1,000 IOPS that came through, whatever their size.
+    assert [row.predicted_before for row in advice.allocations] == pytest.approx([1000 / 3] * 3)
+
+
+def test_usual_rate_is_reserved_where_ios_counted_alike_leave_less():
+    """In device time the small I/Os of db would have thousands a second; hosts give it 546."""
+    inputs = datastore()
+    sized = tuple(
+        replace(one, mean_io_bytes=size)
+        for one, size in zip(inputs.allocations, (4096.0, 4096.0, 1048576.0), strict=True)
+    )
+    db = replace(sized[0], usual=steady(700.0))
+
+    advice = advise(replace(inputs, allocations=(db, *sized[1:])))
+
+    assert [row.reservation for row in advice.allocations] == [700.0, 0.0, 0.0]
