@@ -235,7 +235,7 @@ def test_what_cannot_be_told_of_what_comes_in_is_refused_by_name(
         "net-3": Outcome.APPLIED,
     }
     assert "p1 is no port of a bridge that up0 is a port of; name its address" in told["net-1"][1]
-    assert "its firewall mark is set after packets have come in" in told["net-2"][1]
+    assert "after packets have come in; name its address instead" in told["net-2"][1]
 
 
 FOREIGN = {

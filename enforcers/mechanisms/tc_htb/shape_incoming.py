@@ -39,6 +39,7 @@ from enforcers.mechanisms.tc_htb.turns import turned
 CLSACT = "clsact"
 # What comes in may have been merged to this size.
 _MERGED_BYTES = 65536 + ETHERNET_HEADER_BYTES
+_BY_ADDRESS = f"name its address instead ({Kind.SOURCE_ADDRESS})"
 # The device is there before its tree, and the hook leads to it last of all.
 _DEVICE_DEPTH, _HOOK_DEPTH, _REDIRECT_DEPTH = -1, 8, 9
 
@@ -139,9 +140,14 @@ def _matches(
         case Kind.VNIC:
             return _behind(selector.value, observed, incoming)
         case Kind.MARK:
-            return "its firewall mark is set after packets have come in"
+            return f"its firewall mark is set after packets have come in; {_BY_ADDRESS}"
         case Kind.CGROUP:
-            return "the control group of a packet that comes in is not known yet"
+            return f"the control group of a packet that comes in is not known yet; {_BY_ADDRESS}"
+        case Kind.HOST_KIND:
+            return (
+                "kinds of the host's own traffic are not told apart there; "
+                f"limit all of the host's own traffic ({Kind.HOST_TRAFFIC})"
+            )
         case _:
             return f"a {selector.kind} is not told of what comes in"
 
@@ -149,17 +155,14 @@ def _matches(
 def _behind(vnic: str, observed: HtbObserved, incoming: Incoming) -> tuple[Match, ...] | str:
     bridge = bridge_of(observed)
     if bridge is None or observed.links[vnic].master != bridge:
-        return (
-            f"{vnic} is no port of a bridge that {observed.device} is a port of; "
-            f"name its address instead ({Kind.SOURCE_ADDRESS})"
-        )
+        return f"{vnic} is no port of a bridge that {observed.device} is a port of; {_BY_ADDRESS}"
     addresses = incoming.adapters.get(vnic, frozenset())
     if not addresses:
         return f"{bridge} has seen no frame of {vnic} yet"
     if len(addresses) > MOST_ADAPTERS:
         return (
             f"{len(addresses)} Ethernet addresses are behind {vnic}, and {MOST_ADAPTERS} are "
-            f"told at most; name its address instead ({Kind.SOURCE_ADDRESS})"
+            f"told at most; {_BY_ADDRESS}"
         )
     return tuple(adapter_match(address) for address in sorted(addresses))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from enforcers.contract import Outcome, Selector
+from enforcers.contract import Allocation, ControlKind, Outcome, Selector
 from enforcers.errors import ValueRefused
 from enforcers.mechanism import HostAccess, Obstacle
 from enforcers.mechanisms.tc_htb.classify import Side, adapter_match, address_match
@@ -16,7 +17,7 @@ from enforcers.mechanisms.tc_htb.incoming import read_addresses, read_hook
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig, TcHtb
 from enforcers.mechanisms.tc_htb.tc_text import parse_qdiscs
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import desired, document, uplink, vnic
+from tests.enforcers.policies import desired, document, host_kind, uplink, vnic
 from tests.enforcers.rig import host_of_root, start_rig
 
 CONFIG = HtbConfig(interfaces=frozenset({"up0"}), ingress=frozenset({"up0"}))
@@ -193,3 +194,39 @@ def test_kernel_without_ifb_shapes_what_goes_out_and_tells(tmp_path: Path, tc: F
     assert {change.target.partition(" ")[0] for change in plan.changes} == {"up0"}
     reasons = {note.reason for note in plan.shortfalls["net-1"].values()}
     assert reasons == {f"what comes in on up0 is not shaped: {NO_IFB}"}
+
+
+UNTOLD = {
+    "interface": (
+        vnic(1),
+        "p1 is no port of a bridge that up0 is a port of",
+        "name its address instead (source_address)",
+    ),
+    "kind of the host's own": (
+        host_kind("nfs", limit=5e6),
+        "kinds of the host's own traffic are not told apart there",
+        "limit all of the host's own traffic (host_traffic)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("allocation", "reason", "remedy"), UNTOLD.values(), ids=UNTOLD)
+def test_what_comes_in_and_is_not_told_has_a_reason_and_one_thing_to_do(
+    tmp_path: Path, tc: FakeTc, allocation: Allocation, reason: str, remedy: str
+) -> None:
+    found = TcHtb(
+        HostAccess(runner=tc, host_fs=host_of_root(tmp_path)),
+        replace(CONFIG, host_kinds=frozenset()),
+    )
+    wanted = desired(uplink(), allocation)
+
+    plan = found.plan(wanted, found.observe(wanted, ()))
+
+    assert plan.notes == {}
+    notes = plan.shortfalls[allocation.id]
+    assert {kind: note.outcome for kind, note in notes.items()} == dict.fromkeys(
+        ControlKind, Outcome.UNSUPPORTED
+    )
+    assert {note.reason for note in notes.values()} == {
+        f"what comes in for it counts as the host's own: {reason}; {remedy}"
+    }
