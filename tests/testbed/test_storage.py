@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from advisor.core.device.seen_capacity import seen_capacity
+from advisor.resource_kinds.registry import traits_of
 from tests.testbed.programs import kernel_file
 from tests.testbed.storage.guest import KERNELS, Kernel, StorageGuest
 
@@ -228,3 +230,22 @@ def test_kernel_without_a_model_takes_a_fifth_of_the_capacity_for_all(
     assert said["model"]["rrandiops"] == "370"
     assert sum(said["iops"]) < 0.25 * CAPACITY
     assert {outcome for outcome, _ in said["outcomes"].values()} == {"guessed_model"}
+
+
+@on_first_kernel
+def test_capacity_seen_under_load_is_what_fio_measures(guest: StorageGuest) -> None:
+    """Of the kind of disk that is slowest; `make testbed` looks at five kinds."""
+    said = guest.run(
+        f"{TRIALS}.seen_under_load",
+        kind="null_blk, 180 IOPS",
+        modules=str(kernel_file(guest.kernel.name, "disks")),
+        window_s=1.0,
+        fio_s=5,
+    )
+
+    threshold = traits_of("datastore").threshold
+    seen = seen_capacity(said["iops"], said["latency_ms"], threshold=threshold)
+
+    assert seen is not None
+    assert not seen.is_bound
+    assert seen.value == pytest.approx(said["fio_iops"], rel=0.10)
