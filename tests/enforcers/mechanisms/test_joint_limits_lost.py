@@ -155,9 +155,14 @@ class Fleet:
 
     @property
     def bound(self) -> float:
-        """The limit, 1 % of rounding, and what is open to who is idle or content."""
-        content = (ROOM_RATIO - 1) * LITTLE * len(self.hosts)
-        return LIMIT * (1.01 + IDLE_RATIO) + content
+        """The limit and what is open to who is idle or content, with 1 % of rounding.
+
+        A host is either, and what is open to it is the larger of the two. At least one of them
+        is neither, or the sum is far below the limit.
+        """
+        content = (ROOM_RATIO - 1) * LITTLE
+        beyond = sorted(max(IDLE_RATIO * host.own, content) for host in self.hosts)
+        return 1.01 * (LIMIT + math.fsum(beyond[1:]))
 
 
 demands = st.sampled_from([IDLE, CONTENT, HELD])
