@@ -208,7 +208,7 @@ class PolicyDocument:
         self._check_pools()
 
     def _check_pools(self) -> None:
-        uplinks = {spec.name for spec in self.resources if spec.kind is ResourceKind.UPLINK}
+        uplinks = {spec.name for spec in self.resources if spec.unit is Unit.BITS_PER_S}
         pools.check_pools(self.pools, uplinks, {item.id for item in self.allocations})
         members = [(item.pool, item.resource, item.reservation) for item in self.allocations]
         pools.check_members(self.pools, members)

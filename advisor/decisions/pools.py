@@ -12,7 +12,7 @@ from advisor.core.pools import reserved_together
 from advisor.core.quantity import format_rate
 from advisor.decisions.reservable import reservable_on
 from advisor.errors import InventoryError
-from advisor.models import Allocation, Pool, Resource, ResourceKind
+from advisor.models import Allocation, Pool, Resource, Unit
 from enforcers.contract import HOST_KIND
 from ingest.core.lengths import LONGEST_STATED_NAME, shortened
 
@@ -137,7 +137,7 @@ def _check_terms(
     resource: Resource, name: str, reservation: float, limit: float | None, shares: int | None
 ) -> None:
     unit = resource.unit
-    if resource.kind != ResourceKind.UPLINK:
+    if unit != Unit.BITS_PER_S:
         raise InventoryError(
             f"{resource} is a {resource.traits.words.noun}; there are pools on uplinks alone"
         )

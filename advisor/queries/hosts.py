@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from advisor.history.policy_reports import REPORT_GRACE
 from advisor.history.shared_names import is_shared, shared_sentence
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
-from enforcers.contract import MechanismSupport, Outcome, read_support
+from enforcers.contract import POOL, MechanismSupport, Outcome, read_support
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
@@ -210,7 +210,7 @@ def _health(
         applied_revision=enforcer.applied_revision if enforcer else None,
         allocation_count=len(records),
         drift_count=len(drifted),
-        mechanisms=read_support(enforcer.support if enforcer else []),
+        mechanisms=tuple(map(_with_selectors, read_support(enforcer.support if enforcer else []))),
         left_out=left_out,
     )
 
@@ -254,3 +254,8 @@ def _drift_sentence(drifted: list[ComplianceRecord]) -> str:
     count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
     outcome = first.outcome.replace("_", " ")
     return f"{count} {outcome}: {first.reason or 'the agent gave no reason'}"
+
+
+def _with_selectors(support: MechanismSupport) -> MechanismSupport:
+    """Without the word by which a mechanism says that it holds pools: no workload has it."""
+    return replace(support, selectors=tuple(one for one in support.selectors if one != POOL))

@@ -67,7 +67,7 @@ def test_list_works_without_scripts(chromium: Browser, server: str, fleet: Fleet
     page.goto(f"{server}/login/?next=/workloads/")
     page.get_by_label("Username").fill("viewer")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log in", exact=True).click()
 
     page.get_by_label("Name contains").fill("web")
     page.get_by_role("button", name="Apply").click()
@@ -127,7 +127,7 @@ def berlin(chromium: Browser, server: str, fleet: Fleet) -> Iterator[Page]:
     page.goto(f"{server}/login/")
     page.get_by_label("Username").fill("operator")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log in", exact=True).click()
     yield page
     context.close()
 
