@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from django.core.cache import cache
 
 from tests.lanes import ON_TIMESCALEDB, Lanes, required_lanes
 
@@ -55,6 +56,12 @@ def postgres_server() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(postgres_server: None) -> None:
     """pytest-django makes the test database after this, so the server is there."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept_of_the_test_before() -> None:
+    """A row of another test may have the same number, for migrations number rows anew."""
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -30,8 +30,11 @@ SKIPPED = ("accounts/models/organisation.py", "advisor/queries/scope.py")
 """Every query goes through these, so a site is who calls them."""
 NARROWING = ("organisation", "memberships__user", "user_id", "user")
 
-UNALIKE = re.compile(rb'name="csrfmiddlewaretoken" value="[^"]*"|"X-CSRFToken": *"[^"]*"')
-"""What is drawn by lot for each answer."""
+UNALIKE = re.compile(
+    rb'name="csrfmiddlewaretoken" value="[^"]*"|"X-CSRFToken": *"[^"]*"'
+    rb"|[^>]* free in [^<]*; the database has [^<]*"
+)
+"""What is drawn by lot for each answer, and how full the machine is at this moment."""
 Site = tuple[str, int]
 Filter = Callable[..., Any]
 
