@@ -51,9 +51,10 @@ def places_of(pools: Sequence[PoolTerms], allocations: Sequence[int]) -> tuple[P
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bounds:
-    """The least and the most of each pool, and what it reserves beyond its members, each
-    (windows, pools)."""
+    """What each pool states to reserve, the least and the most that it takes, and what it reserves
+    beyond its members, each (windows, pools)."""
 
+    stated: Floats
     least: Floats
     most: Floats
     beyond: Floats
@@ -124,10 +125,12 @@ def _claims(
     alone = 1.0 - inside.sum(axis=0)
     reserved = (np.minimum(reservation, cap) * alone).sum(axis=1) + bounds.least.sum(axis=1)
     weights = np.array([[0.0 if pool.shares is None else float(pool.shares) for pool in pools]])
-    # Where reservations do not fit, all are scaled down, and shares do not count.
-    is_claimant = (weights > 0) | (reserved >= capacity)[:, None]
+    # Where reservations do not fit, all are scaled down as they were stated, as `solve` does, and
+    # shares do not count.
+    is_scaled = (reserved >= capacity)[:, None]
+    is_claimant = (weights > 0) | is_scaled
     is_held = np.zeros_like(is_claimant)
-    least, most = bounds.least.copy(), bounds.most.copy()
+    least, most = np.where(is_scaled, bounds.stated, bounds.least), bounds.most.copy()
     while True:
         is_whole = is_claimant | is_held
         # Members stand for themselves where their pool does not stand for them.
@@ -165,7 +168,7 @@ def _broken(
 def _bounds_of(
     reservation: Floats, cap: Floats, shares: Floats, pools: Sequence[PoolPlaces]
 ) -> _Bounds:
-    least, most, beyond = [], [], []
+    stated, least, most, beyond = [], [], [], []
     for pool in pools:
         places = list(pool.places)
         inside = np.minimum(reservation[:, places], cap[:, places])
@@ -173,10 +176,12 @@ def _bounds_of(
         highest = takes if pool.limit is None else np.minimum(takes, pool.limit)
         reserved = inside.sum(axis=1)
         lowest = np.minimum(np.maximum(pool.reservation, reserved), highest)
+        stated.append(np.maximum(pool.reservation, reserved))
         least.append(lowest)
         most.append(highest)
         beyond.append(np.maximum(lowest - reserved, 0.0))
     return _Bounds(
+        stated=np.stack(stated, axis=1),
         least=np.stack(least, axis=1),
         most=np.stack(most, axis=1),
         beyond=np.stack(beyond, axis=1),

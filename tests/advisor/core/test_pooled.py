@@ -69,12 +69,25 @@ def bounds_of(pool, found):
 
 
 def reserved_by(found, pools):
-    """What all together reserve, a pool as one."""
+    """What all together reserve and can take, a pool as one."""
     inside = {place for pool in pools for place in pool.places}
     alone = [one for place, one in enumerate(found) if place not in inside]
     return sum(min(one.reservation, cap_of(one)) for one in alone) + sum(
         bounds_of(pool, found)[0] for pool in pools
     )
+
+
+def stated_by(found, pools):
+    """What all together reserve, whether they can take it or not, a pool as one."""
+    inside = {place for pool in pools for place in pool.places}
+    return sum(one.reservation for place, one in enumerate(found) if place not in inside) + sum(
+        stated_of(pool, found) for pool in pools
+    )
+
+
+def stated_of(pool, found):
+    members = [found[place] for place in pool.places]
+    return max(pool.reservation, sum(min(one.reservation, cap_of(one)) for one in members))
 
 
 def total(pool, result):
@@ -167,7 +180,7 @@ def test_pool_gets_what_is_reserved_for_it_and_nothing_is_left_that_anybody_can_
     inside = {place for pool in pools for place in pool.places}
     alone = [one for place, one in enumerate(found) if place not in inside]
     bounds = [bounds_of(pool, found) for pool in pools]
-    reserved = reserved_by(found, pools)
+    stated = stated_by(found, pools)
     takes = sum(map(cap_of, alone)) + sum(most for _, most in bounds)
 
     result = pooled_entitlements(capacity, found, mode, pools)
@@ -175,8 +188,19 @@ def test_pool_gets_what_is_reserved_for_it_and_nothing_is_left_that_anybody_can_
     slack = RELATIVE * capacity
     assert sum(result) == pytest.approx(min(capacity, takes), rel=RELATIVE, abs=slack)
     for pool, (least, _) in zip(pools, bounds, strict=True):
-        due = least * min(1.0, capacity / reserved) if reserved else 0.0
+        due = min(least, stated_of(pool, found) * capacity / stated) if stated else 0.0
         assert total(pool, result) >= due - slack
+
+
+def test_reservations_that_do_not_fit_are_scaled_as_stated_however_little_a_pool_wants():
+    """20 are reserved of 5: each 10 stand for 2.5; the pool wants 3 of its 10."""
+    member = Allocation(reservation=0.0, limit=None, shares=1.0, demand=3.0)
+    alone = Allocation(reservation=10.0, limit=None, shares=1.0, demand=None)
+    pool = PoolPlaces(places=(0,), reservation=10.0, limit=None, shares=None)
+
+    result = pooled_entitlements(5.0, [member, alone], ReservationMode.FLOOR, [pool])
+
+    assert result == pytest.approx([2.5, 2.5])
 
 
 @given(st.lists(st.floats(1.0, 5e3), min_size=2, max_size=5), pooled(), modes)
