@@ -29,10 +29,12 @@ def set_pool(
     limit: float | None = None,
     shares: int | None = None,
     members: Sequence[str] | None = None,
+    may_exceed: bool = False,
 ) -> Pool:
     """Set a pool on an uplink. `members` are all workloads that are in it; None keeps them.
 
     A member of another pool leaves that one. Policies in force stay as they were approved.
+    With `may_exceed` a reservation is taken that does not fit.
     """
     _lock(resource)
     _check_terms(resource, name, reservation, limit, shares)
@@ -47,18 +49,24 @@ def set_pool(
         pool.members.exclude(pk__in=[one.pk for one in inside]).update(pool=None)
         Allocation.objects.filter(pk__in=[one.pk for one in inside]).update(pool=pool)
     check_limit(pool)
-    admit_on(resource, before)
+    if not may_exceed:
+        admit_on(resource, before)
     return pool
+
+
+def loosen_pool(*, resource: Resource, name: str) -> None:
+    """For as long as its members change: its terms are stated anew in the same transaction."""
+    resource.pools.filter(name=name).update(reservation=0.0, limit=None)
 
 
 @transaction.atomic
 def remove_pool(*, resource: Resource, name: str) -> None:
-    """Remove a pool; its members keep their allocations, and the policy in force stays."""
+    """Remove a pool; its members keep their allocations, and the policy in force stays.
+
+    Nothing is admitted anew: what members reserve each never exceeds what was reserved with it.
+    """
     _lock(resource)
-    before = reserved_on(resource)
-    pool = find_pool(resource, name)
-    pool.delete()
-    admit_on(resource, before)
+    find_pool(resource, name).delete()
 
 
 def find_pool(resource: Resource, name: str) -> Pool:
@@ -102,14 +110,14 @@ def reserved_on(resource: Resource) -> dict[int | str, RequestedReservation]:
 
 
 def admit_on(resource: Resource, before: dict[int | str, RequestedReservation]) -> None:
-    """Refuse what is reserved more than `before` if all together does not fit."""
+    """Refuse more in all than `before` if all together does not fit."""
     now = reserved_on(resource)
     raised = [one for key, one in now.items() if _raises(one, before.get(key))]
-    if not raised:
+    # Who only joins or leaves a pool may reserve in it, or beside it, what it had before.
+    if not raised or _total(now) <= _total(before) * (1 + TOLERANCE):
         return
     present = [one for one in now.values() if one not in raised and one.reservation > 0]
     reservable, rule = reservable_on(resource)
-    # A member that leaves its pool may reserve beside it what was inside before.
     if admit(reservable, [*present, *raised]).admitted:
         return
     asked = " and ".join(
@@ -121,6 +129,10 @@ def admit_on(resource: Resource, before: dict[int | str, RequestedReservation]) 
         f"{format_rate(reservable, resource.unit)} that can be reserved are reserved for "
         f"{listed(one.workload for one in present) or 'none'} ({rule})"
     )
+
+
+def _total(reserved: dict[int | str, RequestedReservation]) -> float:
+    return sum(one.reservation for one in reserved.values())
 
 
 def _raises(one: RequestedReservation, before: RequestedReservation | None) -> bool:
@@ -164,8 +176,8 @@ def _allocations_of(resource: Resource, workloads: Sequence[str]) -> list[Alloca
     )
     if missing := sorted(set(workloads) - {one.workload.name for one in found}):
         raise InventoryError(
-            f"{listed(missing)} has no allocation on {resource}; "
-            f"state it with: sluice allocation set {resource} {missing[0]}"
+            f"no allocation on {resource}: {listed(missing)}; "
+            f"state one with: sluice allocation set {resource} {missing[0]}"
         )
     for one in found:
         if one.recognised_by[0] == HOST_KIND:

@@ -19,6 +19,7 @@ _NOUNS = {
     "resources": "resource",
     "workloads": "tier of",
     "allocations": "allocation of",
+    "pools": "pool",
     "maintenance": "maintenance window",
 }
 

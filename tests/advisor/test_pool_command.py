@@ -76,7 +76,7 @@ def test_removed_pool_is_gone() -> None:
     [
         (["set", "nowhere", "web"], 'there is no resource "nowhere"'),
         (["set", "h1/up0", "web", "--limit", "75 parsec"], "75 parsec"),
-        (["set", "h1/up0", "web", "--member", "db"], "db has no allocation on h1/up0"),
+        (["set", "h1/up0", "web", "--member", "db"], "no allocation on h1/up0: db"),
         (["remove", "h1/up0", "db"], 'h1/up0 has no pool "db"; there are: none'),
     ],
     ids=["resource", "rate", "member", "pool"],

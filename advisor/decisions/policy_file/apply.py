@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from accounts.actor import Actor
 from accounts.models import Organisation
+from accounts.models.audit import LONGEST_SUBJECT
+from accounts.services.audit import record
 from advisor.decisions.alarm_budgets import state_shared_budget
 from advisor.decisions.found.rules import set_rules
 from advisor.decisions.inventory import remove_allocations, set_allocation
@@ -20,13 +25,18 @@ from advisor.decisions.policy_file.decide.difference import (
     conflicts,
     difference,
 )
-from advisor.decisions.policy_file.decide.document import AllocationEntry, MaintenanceEntry
+from advisor.decisions.policy_file.decide.document import (
+    AllocationEntry,
+    MaintenanceEntry,
+    PoolEntry,
+)
 from advisor.decisions.policy_file.decide.entry_checks import start_of
 from advisor.decisions.policy_file.decide.read import Read
 from advisor.decisions.policy_file.present import present_state
+from advisor.decisions.pools import loosen_pool, remove_pool, set_pool
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.errors import InventoryError
-from advisor.models import AdapterKind, Resource
+from advisor.models import AdapterKind, Allocation, Resource
 from advisor.pipeline.incidents import restate_parties
 
 
@@ -43,7 +53,12 @@ def plan_policy_file(
 
 @transaction.atomic
 def apply_policy_file(
-    organisation: Organisation, read: Read, *, expected: tuple[Change, ...], now: datetime
+    organisation: Organisation,
+    read: Read,
+    *,
+    expected: tuple[Change, ...],
+    actor: Actor,
+    now: datetime,
 ) -> None:
     """Make the changes that were planned; refuses if others are needed meanwhile."""
     # Who takes another file over meanwhile waits here, and then finds that its plan is old.
@@ -56,6 +71,12 @@ def apply_policy_file(
         organisation=organisation, name__in=taking.resources_of_allocations
     ).order_by("pk"):
         restate_parties(resource)
+    done = Counter(one.verb.value for one in expected)
+    record(
+        organisation=organisation, actor=actor, action="apply a policy file",
+        subject=read.file[-LONGEST_SUBJECT:], now=now,
+        details={**{verb.value: done[verb.value] for verb in Verb}, "sha256": read.digest},
+    )  # fmt: skip
 
 
 class _Taking:
@@ -65,10 +86,10 @@ class _Taking:
         self._organisation = organisation
         self._read = read
         self._now = now
-        present = present_state(organisation)
-        for one in conflicts(read.document, present):
+        self._present = present_state(organisation)
+        for one in conflicts(read.document, self._present):
             raise read.refused(one.section, one.key, one.what)
-        self.changes = difference(read.document, present)
+        self.changes = difference(read.document, self._present)
 
     @property
     def resources_of_allocations(self) -> set[str]:
@@ -91,8 +112,9 @@ class _Taking:
         for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
             stated_workload(self._organisation, change.after.name, change.after.tier)
         self._take_allocations()
+        self._take_pools()
         for change in self._of("maintenance", Verb.MADE, Verb.CHANGED):
-            with self._told(change):
+            with self._told_of(change.section, change.key):
                 self._state_window(change.after)
         left = difference(self._read.document, present_state(self._organisation))
         if left:
@@ -105,12 +127,12 @@ class _Taking:
                 yield change
 
     @contextmanager
-    def _told(self, change: Change) -> Iterator[None]:
+    def _told_of(self, section: str, key: str) -> Iterator[None]:
         """What a service refuses is told with the line of the entry."""
         try:
             yield
         except InventoryError as error:
-            raise self._read.refused(change.section, change.key, str(error)) from error
+            raise self._read.refused(section, key, str(error)) from error
 
     def _resource(self, name: str) -> Resource:
         return Resource.objects.get(organisation=self._organisation, name=name)
@@ -119,6 +141,11 @@ class _Taking:
         # A window that changes is stated anew.
         for change in self._of("maintenance", Verb.REMOVED, Verb.CHANGED):
             remove_maintenance_window(organisation=self._organisation, name=change.key)
+        for change in self._of("pools", Verb.REMOVED):
+            remove_pool(resource=self._resource(change.before.resource), name=change.before.name)
+        for change in self._of("pools", Verb.CHANGED):
+            pool = change.before
+            loosen_pool(resource=self._resource(pool.resource), name=pool.name)
         for change in self._of("allocations", Verb.REMOVED):
             gone = change.before
             remove_allocations(
@@ -138,17 +165,47 @@ class _Taking:
         for change in changed:
             drop_places(self._resource(change.key), change.after)
         for change in changed:
-            with self._told(change):
+            with self._told_of(change.section, change.key):
                 set_resource(self._resource(change.key), change.after)
         for change in self._of("resources", Verb.MADE):
-            with self._told(change):
+            with self._told_of(change.section, change.key):
                 make_resource(self._organisation, change.after)
 
     def _take_allocations(self) -> None:
         # What takes less comes first, so that it makes room.
         for change in sorted(self._of("allocations", Verb.MADE, Verb.CHANGED), key=_asked):
-            with self._told(change):
+            with self._told_of(change.section, change.key):
                 _state_allocation(self._resource(change.after.resource), change.after)
+
+    def _take_pools(self) -> None:
+        """Also those that the file leaves alone: an allocation that is made anew is in none."""
+        present = {one.key: one for one in present_state(self._organisation).document.pools or ()}
+        for entry in self._wanted_pools():
+            if present.get(entry.key) == entry:
+                continue
+            with self._told_of("pools", entry.key):
+                set_pool(
+                    resource=self._resource(entry.resource),
+                    name=entry.name,
+                    reservation=entry.reservation,
+                    limit=entry.limit,
+                    shares=entry.shares,
+                    members=entry.members,
+                    may_exceed=entry.even_if_full,
+                )
+
+    def _wanted_pools(self) -> Iterator[PoolEntry]:
+        """Those of the file; without that section those that were there, with who is left."""
+        if self._read.document.pools is not None:
+            yield from self._read.document.pools
+            return
+        names = Allocation.objects.filter(resource__organisation=self._organisation)
+        there = set(names.values_list("resource__name", "workload__name"))
+        resources = Resource.objects.filter(organisation=self._organisation)
+        for pool in self._present.document.pools or ():
+            if resources.filter(name=pool.resource).exists():
+                left = tuple(one for one in pool.members if (pool.resource, one) in there)
+                yield replace(pool, members=left, even_if_full=True)
 
     def _state_window(self, entry: MaintenanceEntry) -> None:
         for name in entry.workloads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from accounts.models import Organisation
 from advisor.core.admission import TOLERANCE
@@ -19,6 +19,7 @@ from advisor.decisions.policy_file.decide.document import (
     MaintenanceEntry,
     Place,
     PolicyFile,
+    PoolEntry,
     ResourceEntry,
     WorkloadEntry,
 )
@@ -27,12 +28,14 @@ from advisor.models import (
     Allocation,
     Attachment,
     MaintenanceWindow,
+    Pool,
     Resource,
     SharedAlarmBudget,
     Workload,
 )
 from advisor.resource_kinds.registry import traits_of
 
+Permitted = TypeVar("Permitted", AllocationEntry, PoolEntry)
 DERIVED = ("capacity", "line_rate", "size_bytes")
 """What facts give where nobody states it."""
 
@@ -54,6 +57,7 @@ def present_state(organisation: Organisation) -> Present:
         resources=tuple(map(_resource, rows)),
         workloads=tuple(WorkloadEntry(name=one.name, tier=Tier(one.tier)) for one in stated),
         allocations=tuple(map(_allocation, _stated_allocations(organisation))),
+        pools=tuple(map(_pool, _stated_pools(organisation))),
         maintenance=tuple(map(_maintenance, _windows(organisation))),
     )
     return Present(
@@ -141,6 +145,22 @@ def _allocation(row: Allocation) -> AllocationEntry:
     )
 
 
+def _stated_pools(organisation: Organisation) -> list[Pool]:
+    rows = Pool.objects.filter(resource__organisation=organisation)
+    return list(rows.select_related("resource").prefetch_related("members__workload"))
+
+
+def _pool(row: Pool) -> PoolEntry:
+    return PoolEntry(
+        resource=row.resource.name,
+        name=row.name,
+        reservation=row.reservation,
+        limit=row.limit,
+        shares=row.shares,
+        members=tuple(sorted({one.workload.name for one in row.members.all()})),
+    )
+
+
 def _windows(organisation: Organisation) -> list[MaintenanceWindow]:
     rows = MaintenanceWindow.objects.filter(organisation=organisation)
     return list(rows.prefetch_related("resources", "workloads"))
@@ -164,16 +184,27 @@ def _with_permissions(document: PolicyFile) -> PolicyFile:
     They were admitted by what was measured here, or by a person; elsewhere neither is known.
     """
     reservable = {one.name: _reservable(one) for one in document.resources or ()}
+    pools = {(one.resource, name): one for one in document.pools or () for name in one.members}
+    members: dict[str, float] = defaultdict(float)
     asked: dict[str, float] = defaultdict(float)
     for one in document.allocations or ():
-        asked[one.resource] += one.reservation
-    allocations = tuple(
-        replace(one, even_if_full=True)
-        if one.reservation > 0 and asked[one.resource] > reservable.get(one.resource, 0.0)
-        else one
-        for one in document.allocations or ()
+        pool = pools.get((one.resource, one.workload))
+        if pool is None:
+            asked[one.resource] += one.reservation
+        else:
+            members[pool.key] += one.reservation
+    for pool in document.pools or ():
+        asked[pool.resource] += max(pool.reservation, members[pool.key])
+
+    def permitted(entry: Permitted) -> Permitted:
+        fits = asked[entry.resource] <= reservable.get(entry.resource, 0.0)
+        return entry if fits or entry.reservation == 0 else replace(entry, even_if_full=True)
+
+    return replace(
+        document,
+        allocations=tuple(map(permitted, document.allocations or ())),
+        pools=tuple(map(permitted, document.pools or ())),
     )
-    return replace(document, allocations=allocations)
 
 
 def _reservable(entry: ResourceEntry) -> float:

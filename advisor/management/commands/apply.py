@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
 from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
 from advisor.decisions.policy_file.decide.difference import (
@@ -51,7 +52,7 @@ class Command(ProductCommand):
         if not options["yes"]:
             _ask(changes)
         if changes:
-            apply_policy_file(organisation, read, expected=changes, now=now)
+            apply_policy_file(organisation, read, expected=changes, actor=COMMAND_LINE, now=now)
         if options["as_json"]:
             self.show_json(
                 {

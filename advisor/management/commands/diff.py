@@ -51,4 +51,5 @@ class Command(ProductCommand):
 def _without_permissions(document: PolicyFile) -> PolicyFile:
     """Without what is no state: the leave that a file gives for the moment of taking over."""
     allocations = tuple(replace(one, even_if_full=False) for one in document.allocations or ())
-    return replace(document, allocations=allocations)
+    pools = tuple(replace(one, even_if_full=False) for one in document.pools or ())
+    return replace(document, allocations=allocations, pools=pools)

@@ -107,7 +107,7 @@ def test_removed_pool_leaves_its_members(cluster: Cluster) -> None:
         ({"limit": 60 * MBIT, "members": ["web-1"]}, "reserve 75.0 Mbit/s, above its limit 60"),
         ({"limit": 0.0}, "limit must be above 0"),
         ({"shares": 0}, "shares must be 1 to 1,000,000"),
-        ({"members": ["web-9"]}, "web-9 has no allocation on h1/up0"),
+        ({"members": ["web-9"]}, "no allocation on h1/up0: web-9"),
         ({"name": " "}, "needs a name"),
     ],
     ids=["limit below reservation", "members above limit", "no limit", "no shares", "unknown",
@@ -254,3 +254,13 @@ def test_rollback_brings_the_pools_of_the_version_back(cluster: Cluster) -> None
 
     assert policy.pools[0]["limit"] == 80 * MBIT
     assert current_document(host=cluster.enrolment.host, now=NOW).pools[0].limit == 80 * MBIT
+
+
+def test_joining_and_removing_a_pool_reserves_nothing_more(cluster: Cluster) -> None:
+    """Also where more is reserved than fits, which a person allowed."""
+    cluster.uplink.allocations.filter(workload__name="web-1").update(reservation=90 * MBIT)
+
+    set_pool(resource=cluster.uplink, name="web", reservation=80 * MBIT, members=["web-1"])
+    remove_pool(resource=cluster.uplink, name="web")
+
+    assert not Pool.objects.exists()

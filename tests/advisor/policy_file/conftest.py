@@ -12,6 +12,7 @@ from advisor.decisions import inventory
 from advisor.decisions.alarm_budgets import state_own_budget, state_shared_budget
 from advisor.decisions.found.rules import set_rules
 from advisor.decisions.maintenance_windows import add_maintenance_window
+from advisor.decisions.pools import set_pool
 from advisor.models import LimitScope, Recurrence
 from tests.advisor.policy_file.site import PRODUCTION, SPARE, exported
 from tests.advisor.scenario import NOW, make_cluster
@@ -34,6 +35,10 @@ def file(db: None, tmp_path: Path) -> Path:
     # Nobody knows what this one can do, and nobody checked what it promises.
     unknown = stated_datastore(acme, "nfs-08", "h3")
     cgroup_allocation(unknown, "db", host="h3", reservation=9e9, may_exceed=True)
+    set_pool(
+        resource=cluster.uplink, name="batch", limit=80e6, shares=300,
+        members=["web-2", "web-3"],
+    )  # fmt: skip
     state_shared_budget(organisation=acme, alarms_per_week=2.5)
     set_rules(acme, "# ours\ntier: low where name ~ test-*\n", now=NOW)
     add_maintenance_window(

@@ -15,6 +15,7 @@ from advisor.decisions.policy_file.decide.document import (
     MaintenanceEntry,
     Place,
     PolicyFile,
+    PoolEntry,
     ResourceEntry,
     WorkloadEntry,
 )
@@ -102,6 +103,34 @@ def allocations(draw: Any, resource: ResourceEntry) -> AllocationEntry:
 
 
 @st.composite
+def pools(
+    draw: Any, resource: ResourceEntry, promised: list[AllocationEntry]
+) -> tuple[PoolEntry, ...]:
+    """Pools of those who have an allocation there, each in one at most."""
+    names = sorted({one.workload for one in promised if one.resource == resource.name})
+    found = []
+    for name in draw(st.sets(st.sampled_from(["p", "q"]))):
+        members = draw(st.sets(st.sampled_from(names))) if names else set()
+        names = [one for one in names if one not in members]
+        own = [one for one in promised if one.resource == resource.name]
+        reserved = sum(one.reservation for one in own if one.workload in members)
+        reservation = draw(st.just(0.0) | AMOUNTS)
+        most = max(reservation, reserved)
+        found.append(
+            PoolEntry(
+                resource=resource.name,
+                name=name,
+                reservation=reservation,
+                limit=draw(st.none() | AMOUNTS.map(lambda more, most=most: most + more)),
+                shares=draw(st.none() | st.integers(1, 4000)),
+                members=tuple(sorted(members)),
+                even_if_full=reservation > 0,
+            )
+        )
+    return tuple(found)
+
+
+@st.composite
 def windows(draw: Any, name: str, of: list[str]) -> MaintenanceEntry:
     return settled(
         MaintenanceEntry(
@@ -120,7 +149,9 @@ def windows(draw: Any, name: str, of: list[str]) -> MaintenanceEntry:
 def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
     """A whole file, of all sections."""
     stores = [draw(resources(name)) for name in draw(st.sets(names, max_size=3))]
-    promised = [draw(allocations(draw(st.sampled_from(stores)))) for _ in range(3 * bool(stores))]
+    drawn = [draw(allocations(draw(st.sampled_from(stores)))) for _ in range(3 * bool(stores))]
+    promised = list({one.key: one for one in drawn}.values())
+    uplinks = [one for one in stores if one.kind is ResourceKind.UPLINK]
     return ordered(
         PolicyFile(
             version=1,
@@ -131,7 +162,8 @@ def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
                 WorkloadEntry(name=name, tier=draw(st.sampled_from(Tier)))
                 for name in draw(st.sets(FEW, max_size=3))
             ),
-            allocations=tuple({one.key: one for one in promised}.values()),
+            allocations=tuple(promised),
+            pools=tuple(pool for one in uplinks for pool in draw(pools(one, promised))),
             maintenance=tuple(
                 draw(windows(name, [one.name for one in stores]))
                 for name in draw(st.sets(FEW, max_size=2))

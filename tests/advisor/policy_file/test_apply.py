@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 from hypothesis import given, settings
 
+from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
 from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
 from advisor.decisions.policy_file.decide.difference import after_changes, conflicts
@@ -27,7 +28,7 @@ def taken_over(organisation: Organisation, document: PolicyFile) -> PolicyFile:
     changes = plan_policy_file(organisation, read, now=NOW)
     assert present_state(organisation).document == before
 
-    apply_policy_file(organisation, read, expected=changes, now=NOW)
+    apply_policy_file(organisation, read, expected=changes, actor=COMMAND_LINE, now=NOW)
 
     after = present_state(organisation).document
     assert after == after_changes(before, changes)

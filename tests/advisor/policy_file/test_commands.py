@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accounts.models.audit import LONGEST_SUBJECT, AuditEntry
 from advisor.models import (
     Allocation,
     Attachment,
     MaintenanceWindow,
+    Pool,
     Resource,
     Workload,
 )
@@ -36,10 +39,13 @@ def stated(slug: str) -> list[Any]:
     rows += workloads.values_list("name", "kind", "tier", "tier_stated", "found")
     names = ("resource__name", "workload__name", "host__name")
     promised = Allocation.objects.filter(resource__in=resources).order_by(*names)
-    keys = ("id", "resource_id", "workload_id", "host_id")
+    keys = ("id", "resource_id", "workload_id", "host_id", "pool_id")
     rows += promised.values_list(
         *names, *(f.attname for f in Allocation._meta.fields if f.attname not in keys)
     )
+    for pool in Pool.objects.filter(resource__in=resources).order_by("name"):
+        members = pool.members.values_list("workload__name", flat=True).order_by("workload__name")
+        rows.append((pool.name, pool.reservation, pool.limit, pool.shares, *members))
     for window in MaintenanceWindow.objects.filter(organisation__slug=slug):
         names = tuple(one.name for one in (*window.resources.all(), *window.workloads.all()))
         rows.append((window.name, window.starts_at, window.length_s, window.zone, *names))
@@ -49,13 +55,25 @@ def stated(slug: str) -> list[Any]:
 def test_export_taken_over_by_an_empty_server_states_the_same(file: Path) -> None:
     status, told = ran(*on(SPARE, "apply", file))
 
-    assert (status, told.splitlines()[-2]) == (0, "12 made, 0 changed, 0 removed")
+    assert (status, told.splitlines()[-2]) == (0, "13 made, 0 changed, 0 removed")
     assert exported(SPARE) == file.read_text()
     assert stated(SPARE) == stated(PRODUCTION)
 
 
+def test_audit_tells_which_file_was_taken_over(file: Path) -> None:
+    ran(*on(SPARE, "apply", file))
+    ran(*on(SPARE, "apply", file))
+
+    (entry,) = AuditEntry.objects.filter(organisation__slug=SPARE)
+    assert (entry.actor, entry.action) == ("command line", "apply a policy file")
+    assert entry.subject == str(file)[-LONGEST_SUBJECT:]
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert entry.details == {"made": 13, "changed": 0, "removed": 0, "sha256": digest}
+
+
 @pytest.mark.parametrize(
-    "command", ["resource", "allocation", "workloads", "maintenance", "rules", "alarm-budget"]
+    "command",
+    ["resource", "allocation", "workloads", "maintenance", "rules", "alarm-budget", "pool"],
 )
 def test_commands_list_the_same_on_both(file: Path, command: str) -> None:
     ran(*on(SPARE, "apply", file))
@@ -181,6 +199,7 @@ alarm_budget: none
 resources: []
 workloads: []
 allocations: []
+pools: []
 maintenance: []
 """
 
@@ -192,7 +211,7 @@ def test_file_that_removes_everything_needs_two_words(file: Path) -> None:
     before = Resource.objects.count()
     ran(*on(PRODUCTION, "apply", file, "--yes", "--allow-removals"))
 
-    assert "the file removes 12 of 12 things; nothing was done" in told
+    assert "the file removes 13 of 13 things; nothing was done" in told
     assert (before, Resource.objects.count()) == (3, 0)
     assert exported() == EMPTY
 
@@ -298,3 +317,86 @@ def test_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
     assert "cannot be read" in refused("validate", tmp_path / "none.yaml")
     assert "cannot be read" in refused("validate", tmp_path / "latin.yaml")
+
+
+POOL = """\
+- resource: h1/up0
+  name: batch
+  limit: 80Mbit
+  shares: 300
+  members:
+  - web-2
+  - web-3
+"""
+
+
+def members(name: str) -> list[str]:
+    rows = Allocation.objects.filter(pool__name=name).order_by("workload__name")
+    return list(rows.values_list("workload__name", flat=True))
+
+
+def test_members_move_between_pools_and_pools_are_removed(file: Path) -> None:
+    text = file.read_text()
+    assert POOL in text
+    moved = POOL.replace("  - web-3\n", "")
+    other = moved.replace("batch", "night").replace("web-2", "web-3")
+    file.write_text(text.replace(POOL, moved + other))
+
+    ran(*on(PRODUCTION, "apply", file))
+    after = members("batch"), members("night")
+    ran(*on(PRODUCTION, "apply", file.rename(file.with_name("b")), "--json"))
+    file.write_text(text.replace("pools:\n" + POOL, "pools: []\n"))
+    ran(*on(PRODUCTION, "apply", file, "--yes"))
+
+    assert after == (["web-2"], ["web-3"])
+    assert not Pool.objects.exists()
+    assert Allocation.objects.filter(resource__name="h1/up0").count() == 3
+
+
+def test_pools_stay_where_the_file_has_no_such_section(file: Path) -> None:
+    """Also round an allocation that the file makes anew, and without one that it removes."""
+    text = file.read_text().replace("pools:\n" + POOL, "")
+    gone = text.index("- resource: h1/up0\n  workload: web-3")
+    file.write_text(text[:gone] + text[text.index("maintenance:") :])
+
+    ran(*on(PRODUCTION, "apply", file, "--yes"))
+
+    assert members("batch") == ["web-2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "told"),
+    [
+        ("  limit: 80Mbit\n", "  reservation: 1Mbit\n", "1.00 Mbit/s for pool batch does not fit"),
+        ("  limit: 80Mbit\n", "  limit: 1\n  reservation: 2\n", "the limit is below the reserv"),
+        ("  - web-3\n", "  - db\n", "no allocation on h1/up0: db"),
+        (
+            "h1/up0\n  name: batch\n  limit: 80Mbit",
+            "nfs-07\n  name: batch",
+            "there are pools on uplinks alone",
+        ),
+        ("resource: h1/up0\n  name", "resource: h9/up0\n  name", 'there is no resource "h9/up0"'),
+    ],
+)
+def test_pool_that_cannot_be_is_told_with_its_line(
+    file: Path, line: str, instead: str, told: str
+) -> None:
+    text = file.read_text()
+    file.write_text(text.replace(POOL, POOL.replace(line, instead)))
+    number = text[: text.index(POOL)].count("\n") + 1
+
+    assert refused(*on(PRODUCTION, "plan", file)).startswith(f"{file}:{number}: ")
+    assert told in refused(*on(PRODUCTION, "plan", file))
+
+
+def test_uplink_that_was_found_gets_no_second_interface(file: Path) -> None:
+    Attachment.objects.filter(resource__name="h1/up0").update(found=True)
+    Resource.objects.filter(name="h1/up0").update(discovered=True)
+    text = file.read_text()
+    file.write_text(text.replace("device: up0", "device: up1"))
+
+    told = refused(*on(PRODUCTION, "plan", file))
+
+    assert told.endswith(
+        "with the devices that were found, reached_by: an uplink is one interface of one host"
+    )

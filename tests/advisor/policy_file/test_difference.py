@@ -27,6 +27,7 @@ EMPTY = PolicyFile(
     resources=(),
     workloads=(),
     allocations=(),
+    pools=(),
     maintenance=(),
 )
 SITES = documents(FEW)

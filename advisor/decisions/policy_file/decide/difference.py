@@ -14,9 +14,10 @@ from advisor.decisions.policy_file.decide.document import (
     Entry,
     Place,
     PolicyFile,
+    PoolEntry,
     ResourceEntry,
 )
-from advisor.decisions.policy_file.decide.entry_checks import ordered
+from advisor.decisions.policy_file.decide.entry_checks import ordered, problems_of
 from advisor.decisions.policy_file.decide.shape import shapes_of
 from advisor.decisions.policy_file.decide.write import plain_record
 
@@ -120,7 +121,9 @@ def _of_entries(
         elif old is None:
             yield Change(section=section, key=key, verb=Verb.MADE, before=None, after=new)
         else:
-            meant = _beside_found(new, old, whole)
+            meant = new
+            if isinstance(new, ResourceEntry) and isinstance(old, ResourceEntry):
+                meant = _beside_found(new, old, whole)
             settings = tuple(_settings(old, meant, units))
             if settings:
                 yield Change(
@@ -133,10 +136,8 @@ def _of_entries(
                 )
 
 
-def _beside_found(new: Entry, old: Entry, whole: Present) -> Entry:
+def _beside_found(new: ResourceEntry, old: ResourceEntry, whole: Present) -> ResourceEntry:
     """The entry beside what was found: devices stay, and a figure that facts give says nothing."""
-    if not (isinstance(new, ResourceEntry) and isinstance(old, ResourceEntry)):
-        return new
     derived = whole.derived.get(new.name, {})
     same = {
         name: None
@@ -215,20 +216,29 @@ def conflicts(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
     if wanted.resources is not None:
         stay = {name: one for name, one in before.items() if one.found}
         after = {**stay, **{one.name: one for one in wanted.resources}}
-    for name, one in after.items():
-        old = before.get(name)
-        for setting in ("kind", "unit"):
-            if old is not None and getattr(old, setting) != getattr(one, setting):
-                what = f"the {setting} of {name} cannot change; give the resource another name"
-                yield Conflict(section="resources", key=name, what=what)
+    for name in after.keys() & before.keys():
+        for what in _against(after[name], before[name], present):
+            yield Conflict(section="resources", key=name, what=what)
     yield from _without_resource(wanted, present, after)
+
+
+def _against(new: ResourceEntry, old: ResourceEntry, present: Present) -> Iterator[str]:
+    changed = [one for one in ("kind", "unit") if getattr(old, one) != getattr(new, one)]
+    for setting in changed:
+        yield f"the {setting} of {new.name} cannot change; give the resource another name"
+    if not changed:
+        # The entry alone was checked when it was read.
+        for what in problems_of(_beside_found(new, old, present)):
+            yield f"with the devices that were found, {what}"
 
 
 def _without_resource(
     wanted: PolicyFile, present: Present, resources: Mapping[str, ResourceEntry]
 ) -> Iterator[Conflict]:
     for entry in wanted.allocations or ():
-        yield from _of_allocation(entry, resources)
+        yield from _beside("allocations", entry, resources)
+    for pool in wanted.pools or ():
+        yield from _beside("pools", pool, resources)
     windows = wanted.maintenance
     for window in (present.document.maintenance if windows is None else windows) or ():
         for name in window.resources:
@@ -241,10 +251,9 @@ def _without_resource(
                 yield Conflict(section=section, key=window.key, what=what)
 
 
-def _of_allocation(
-    entry: AllocationEntry, resources: Mapping[str, ResourceEntry]
+def _beside(
+    section: str, entry: AllocationEntry | PoolEntry, resources: Mapping[str, ResourceEntry]
 ) -> Iterator[Conflict]:
-    resource = resources.get(entry.resource)
-    if resource is None:
+    if entry.resource not in resources:
         what = f'there is no resource "{entry.resource}"'
-        yield Conflict(section="allocations", key=entry.key, what=what)
+        yield Conflict(section=section, key=entry.key, what=what)

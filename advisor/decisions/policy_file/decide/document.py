@@ -159,6 +159,31 @@ class AllocationEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolEntry:
+    """What several workloads of an uplink are promised together, and may take at most."""
+
+    resource: Annotated[str, Says(text="name of the uplink", longest=509)]
+    name: Name
+    reservation: Annotated[
+        float, Says(text="guaranteed rate of all of them", form=Form.RATE, least=0)
+    ] = 0.0
+    limit: Annotated[
+        float | None, Says(text="highest rate of all of them", form=Form.RATE, above=0)
+    ] = None
+    shares: Annotated[
+        int | None, Says(text="weight of the pool; left out: each member has its own", least=1)
+    ] = None
+    members: Annotated[tuple[str, ...], Says(text="workloads with an allocation there")] = ()
+    even_if_full: Annotated[bool, Says(text="take a reservation that does not fit")] = field(
+        default=False, compare=False
+    )
+
+    @property
+    def key(self) -> str:
+        return f"{self.name} on {self.resource}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceEntry:
     """Planned work, whose congestion raises no alarm."""
 
@@ -178,7 +203,7 @@ class MaintenanceEntry:
         return self.name
 
 
-Entry: TypeAlias = ResourceEntry | WorkloadEntry | AllocationEntry | MaintenanceEntry
+Entry: TypeAlias = ResourceEntry | WorkloadEntry | AllocationEntry | PoolEntry | MaintenanceEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,10 +227,13 @@ class PolicyFile:
     allocations: Annotated[
         tuple[AllocationEntry, ...] | None, Says(text="reservations, limits and shares")
     ] = None
+    pools: Annotated[
+        tuple[PoolEntry, ...] | None, Says(text="workloads of an uplink with terms together")
+    ] = None
     maintenance: Annotated[
         tuple[MaintenanceEntry, ...] | None, Says(text="maintenance windows")
     ] = None
 
 
-LISTED = ("resources", "workloads", "allocations", "maintenance")
+LISTED = ("resources", "workloads", "allocations", "pools", "maintenance")
 """The sections of entries."""

@@ -15,6 +15,7 @@ from advisor.decisions.policy_file.decide.document import (
     Entry,
     MaintenanceEntry,
     PolicyFile,
+    PoolEntry,
     ResourceEntry,
 )
 from advisor.decisions.policy_file.decide.problems import Problem
@@ -38,6 +39,8 @@ def settled(entry: AnyEntry) -> AnyEntry:
                 threshold=traits.threshold if entry.threshold is None else entry.threshold,
                 reached_by=tuple(sorted(entry.reached_by, key=lambda at: (at.host, at.device))),
             )
+        case PoolEntry():
+            return replace(entry, members=tuple(sorted(set(entry.members))))
         case MaintenanceEntry():
             return replace(
                 entry,
@@ -55,6 +58,7 @@ def ordered(document: PolicyFile) -> PolicyFile:
         resources=_by_key(document.resources),
         workloads=_by_key(document.workloads),
         allocations=_by_key(document.allocations),
+        pools=_by_key(document.pools),
         maintenance=_by_key(document.maintenance),
     )
 
@@ -80,13 +84,18 @@ def start_text(at: datetime, zone: str) -> str:
     return at.astimezone(ZoneInfo(zone)).isoformat(timespec=seconds)
 
 
-def problems_of(entry: ResourceEntry | AllocationEntry | MaintenanceEntry) -> Iterator[str]:
+def problems_of(
+    entry: ResourceEntry | AllocationEntry | PoolEntry | MaintenanceEntry,
+) -> Iterator[str]:
     """What an entry says that cannot be, whatever stands beside it."""
     match entry:
         case ResourceEntry():
             yield from _of_resource(entry)
         case AllocationEntry():
             yield from _of_allocation(entry)
+        case PoolEntry():
+            if entry.limit is not None and entry.limit < entry.reservation:
+                yield "the limit is below the reservation"
         case MaintenanceEntry():
             yield from _of_maintenance(entry)
 
@@ -169,6 +178,13 @@ def problems_between(
                 yield Problem(line=line, what=f"{at.host}:{at.device} reaches {before} already")
         if len({(at.host, at.device) for at in entry.reached_by}) < len(entry.reached_by):
             yield Problem(line=line, what="reached_by names a device twice")
+    pools: dict[tuple[str, str], str] = {}
+    for pool in document.pools or ():
+        for member in pool.members:
+            before = pools.setdefault((pool.resource, member), pool.key)
+            if before != pool.key:
+                line = lines["pools", pool.key]
+                yield Problem(line=line, what=f"{member} is in the pool {before} already")
     try:
         read_rules(document.rules or "", tiers=list(Tier))
     except RuleError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from hashlib import sha256
 from math import isfinite
 from typing import Any
 
@@ -18,6 +19,7 @@ from advisor.decisions.policy_file.decide.document import (
     Form,
     MaintenanceEntry,
     PolicyFile,
+    PoolEntry,
     ResourceEntry,
 )
 from advisor.decisions.policy_file.decide.entry_checks import (
@@ -36,9 +38,13 @@ from ingest.core.lengths import shortened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """A policy file, and the lines of its sections and entries for what is found wrong later."""
+    """A policy file, and the lines of its sections and entries for what is found wrong later.
+
+    `digest` is the SHA-256 of its text.
+    """
 
     file: str
+    digest: str
     document: PolicyFile
     lines: Mapping[tuple[str, str], int]
 
@@ -57,7 +63,8 @@ def read_policy_file(text: str, *, file: str, units: Mapping[str, Unit] | None =
         found.problems += problems_between(document, found.lines)
     if document is None or found.problems:
         raise PolicyFileError(file, found.problems)
-    return Read(file=file, document=ordered(document), lines=found.lines)
+    digest = sha256(text.encode()).hexdigest()
+    return Read(file=file, digest=digest, document=ordered(document), lines=found.lines)
 
 
 class _Wrong(Exception):
@@ -81,7 +88,7 @@ class _Reading:
         before = len(self.problems)
         unit = self._unit_of(kind, node)
         values: dict[str, Any] = {}
-        # Rates of allocations are in the units of resources, wherever these stand in the file.
+        # Rates of allocations and pools are in the units of resources, wherever these stand.
         for pair in sorted(node.pairs, key=lambda pair: pair.key != "resources"):
             shape = shapes.get(pair.key)
             if shape is None:
@@ -96,7 +103,7 @@ class _Reading:
         if len(self.problems) > before:
             return None
         made = kind(**values)
-        if isinstance(made, ResourceEntry | MaintenanceEntry | AllocationEntry):
+        if isinstance(made, ResourceEntry | MaintenanceEntry | AllocationEntry | PoolEntry):
             self.problems += [Problem(line=node.line, what=what) for what in problems_of(made)]
         return made if len(self.problems) > before else settled(made)
 
@@ -130,7 +137,7 @@ class _Reading:
             self._wrong(line, f"{entry.key} is on line {before} already")
 
     def _unit_of(self, kind: type, node: Table) -> Unit | None:
-        """The unit of the rates of a resource or an allocation, None if it cannot be known."""
+        """The unit of the rates of an entry, None if it has none or it cannot be known."""
         stated = {
             pair.key: pair.value.value for pair in node.pairs if isinstance(pair.value, Scalar)
         }
@@ -138,7 +145,7 @@ class _Reading:
             if stated.get("unit") in list(Unit):
                 return Unit(str(stated["unit"]))
             return next((one.units[0] for one in KINDS if one.name == stated.get("kind")), None)
-        if kind is AllocationEntry:
+        if kind in (AllocationEntry, PoolEntry):
             known = self._elsewhere if self._units is None else self._units
             return (known or {}).get(str(stated.get("resource")))
         return None

@@ -12,6 +12,7 @@ from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Form,
     PolicyFile,
+    PoolEntry,
     ResourceEntry,
 )
 from advisor.decisions.policy_file.decide.quantities import (
@@ -42,7 +43,7 @@ def plain_record(record: Any, units: dict[str, Unit]) -> dict[str, Any]:
     unit = None
     if isinstance(record, ResourceEntry):
         unit = record.unit
-    elif isinstance(record, AllocationEntry):
+    elif isinstance(record, AllocationEntry | PoolEntry):
         unit = units.get(record.resource)
     found = {}
     for shape in shapes_of(type(record)).values():
@@ -79,6 +80,9 @@ def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     # What YAML 1.2 takes for a number stands in quotes, though PyYAML would not need them.
     if not isinstance(plain_value(text), str):
         style = "'"
+    # Such a character would be read back as the end of a line.
+    if any(one in text for one in "\x85\u2028\u2029"):
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
