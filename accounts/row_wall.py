@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 _WALL = "sluice_row_wall"
 """The attribute of a connection, so of a thread."""
@@ -30,12 +30,35 @@ class Seen:
 NOTHING, EVERYTHING = Seen(), Seen(everything=True)
 
 
+class _Told:
+    """What a session of the database was told. It forgets what is rolled back."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+        self._session = connection.connection
+        self._is_committed = not connection.in_atomic_block
+        if connection.in_atomic_block:
+            # Django drops this with the transaction or the savepoint in which it was told.
+            transaction.on_commit(self._commit)
+
+    @property
+    def holds(self) -> bool:
+        if connection.connection is not self._session:
+            return False
+        return self._is_committed or any(
+            hook == self._commit for _, hook, *_ in connection.run_on_commit
+        )
+
+    def _commit(self) -> None:
+        self._is_committed = True
+
+
 class RowWall:
     """What the request on this connection sees; the database is told before the next statement."""
 
     def __init__(self) -> None:
         self._wanted = NOTHING
-        self._told: Seen | None = None
+        self._told: _Told | None = None
         self._is_telling = False
 
     def show(self, seen: Seen) -> None:
@@ -46,11 +69,9 @@ class RowWall:
         return self._wanted
 
     def tell(self) -> None:
-        """Tell the database now.
-
-        What is told within a transaction is forgotten if that is rolled back.
-        """
-        if self._told == self._wanted or self._is_telling:
+        """Tell the database now, unless it still knows."""
+        known = self._told is not None and self._told.seen == self._wanted and self._told.holds
+        if known or self._is_telling:
             return
         self._is_telling = True
         try:
@@ -58,7 +79,7 @@ class RowWall:
                 cursor.execute(_statements(self._wanted))
         finally:
             self._is_telling = False
-        self._told = self._wanted
+        self._told = _Told(self._wanted)
 
     def __call__(
         self, execute: Callable[..., Any], query: Any, params: Any, many: bool, context: Any

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from django.db import connection, transaction
 from django.db.utils import ProgrammingError
+from django.test import override_settings
 
 from accounts.models import Membership, Organisation, Token
 from accounts.row_wall import NOTHING, Seen, lifted, look_as, look_at, show_secret, walled
@@ -139,6 +141,80 @@ def test_lifted_sees_all_and_then_what_was_seen_before(web: list[Tenant]) -> Non
         within = slugs()
 
     assert (within, slugs()) == ({"first", "second"}, {"first"})
+
+
+class _Failure(Exception):
+    pass
+
+
+def test_what_was_told_in_a_savepoint_is_told_again_after_it_was_rolled_back(
+    web: list[Tenant],
+) -> None:
+    with lifted():
+        slugs()
+        with suppress(_Failure), transaction.atomic():
+            look_at(web[0].organisation.pk)
+            slugs()
+            raise _Failure
+
+        assert slugs() == {"first"}
+
+
+def test_a_savepoint_that_was_rolled_back_within_is_noticed_in_the_next(web: list[Tenant]) -> None:
+    """Between the two there is no statement."""
+    with lifted():
+        slugs()
+        for is_first in (True, False):
+            with suppress(_Failure), transaction.atomic():
+                look_at(web[0].organisation.pk)
+                assert slugs() == {"first"}
+                if is_first:
+                    raise _Failure
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_told_in_a_transaction_is_told_again_unless_it_was_committed() -> None:
+    with _in_a_request():
+        for is_kept in (False, True, False):
+            with suppress(_Failure), transaction.atomic():
+                look_at(7)
+                assert _told() == ("own", "7")
+                if not is_kept:
+                    raise _Failure
+            assert _told() == ("own", "7")
+            with lifted():
+                _told()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_new_connection_is_told_too() -> None:
+    with _in_a_request():
+        look_at(7)
+        before = _told()
+        connection.close()
+
+        assert _told() == before == ("own", "7")
+
+
+@contextmanager
+def _in_a_request() -> Iterator[None]:
+    """With real transactions, so what was told may be kept."""
+    try:
+        with override_settings(HAS_ROW_WALLS=True), walled():
+            yield
+    finally:
+        # What was told stays with the connection.
+        connection.close()
+
+
+def _told() -> tuple[str, str]:
+    """What the database was told: whether all are seen, or which organisations."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('sluice.sees'), current_setting('sluice.organisations')"
+        )
+        found: tuple[str, str] = cursor.fetchone()
+        return found
 
 
 def test_a_worker_sees_all_whatever_it_says(tenants: list[Tenant]) -> None:
