@@ -9,7 +9,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from enforcers.contract import Allocation, ComplianceReport, decode_report, encode_document
+from enforcers.contract import (
+    Allocation,
+    ComplianceReport,
+    Pool,
+    decode_report,
+    encode_document,
+)
 from tests.enforcers.policies import KEY, document
 from tests.host.network import Network
 
@@ -49,10 +55,17 @@ class Host:
             f"[tc_htb]\n{self._tc_htb}\n"
         )
 
-    def publish(self, *allocations: Allocation, revision: int = 1, lease_s: float = 600.0) -> None:
+    def publish(
+        self,
+        *allocations: Allocation,
+        pools: tuple[Pool, ...] = (),
+        revision: int = 1,
+        lease_s: float = 600.0,
+    ) -> None:
         now = datetime.now(UTC)
         given = document(
             *allocations,
+            pools=pools,
             revision=revision,
             issued_at=now,
             expires_at=now + timedelta(seconds=lease_s),

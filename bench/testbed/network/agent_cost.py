@@ -1,4 +1,7 @@
-"""The agent's process with 200 workloads on an uplink: CPU, its programs' included, and memory."""
+"""The agent's process with 200 workloads on an uplink: CPU, its programs' included, and memory.
+
+With pools that have shares it looks twice a second whose packets wait.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,20 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.fleet.rows import Row
 from bench.testbed.asked import Asked
 from bench.testbed.network.part import Effort, Part
-from enforcers.contract import ComplianceReport, EnforcementState
-from tests.enforcers.policies import LINK, vnic
+from enforcers.contract import Allocation, ComplianceReport, EnforcementState, Pool
+from tests.enforcers.policies import LINK, member, pool, vnic
 from tests.host.agent_process import Host
 from tests.host.network import network
 
-WORKLOADS = 200
+WORKLOADS, POOLS = 200, 10
 # Both as by default; the first report comes with the policy, the next one is in the window.
 POLL_S = 10.0
 REPORT_S = 30.0
@@ -29,22 +34,52 @@ _CPU = Asked(
     bound=0.3,
 )
 _MEMORY = Asked(what="agent with 200 workloads, resident memory", unit="MB", word="<", bound=30)
+_POOLS = Asked(
+    what="agent with 200 workloads in 10 pools with shares, CPU of a core",
+    unit="%",
+    word="<",
+    bound=3,
+)
 
 
 def _measure(effort: Effort) -> list[Row]:
+    return [*_alone(effort), _in_pools(effort)]
+
+
+def _alone(effort: Effort) -> list[Row]:
+    own = LINK / 2 / WORKLOADS
+    with _running(*(vnic(n, own, limit=LINK) for n in range(1, WORKLOADS + 1))) as agent:
+        return _costs(agent, effort.agent_s)
+
+
+def _in_pools(effort: Effort) -> Row:
+    """Nobody sends, so what is counted is the looks."""
+    pools = tuple(
+        pool(id=f"pool-{n}", name=f"p{n}", reservation=0.0, limit=None, shares=100 + n)
+        for n in range(POOLS)
+    )
+    members = (member(n, pool=f"pool-{n % POOLS}") for n in range(1, WORKLOADS + 1))
+    with _running(*members, pools=pools) as agent:
+        cpu_s, took_s = _cpu_in(agent, effort.agent_s)
+    return _POOLS.row(cpu_s / took_s * 100, f"{cpu_s:.2f} s of CPU in {took_s:.0f} s")
+
+
+@contextmanager
+def _running(
+    *allocations: Allocation, pools: tuple[Pool, ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     with network(0) as built, TemporaryDirectory(prefix="sluice-testbed-") as folder:
         lines = [f"link add p{n} type veth peer name e{n}" for n in range(1, WORKLOADS + 1)]
         built.runner.run(["ip", "-batch", "-"], stdin="\n".join(lines) + "\n")
         running = Host(built, Path(folder))
         running.configure(poll_s=POLL_S, report_s=REPORT_S)
         running.renew_leases(LEASE_S)
-        own = LINK / 2 / WORKLOADS
-        running.publish(*(vnic(n, own, limit=LINK) for n in range(1, WORKLOADS + 1)))
+        running.publish(*allocations, pools=pools)
         running.start()
         try:
             running.report(_is_enforcing)
             assert running.agent is not None
-            return _costs(running.agent, effort.agent_s)
+            yield running.agent
         finally:
             if running.agent is not None and running.agent.poll() is None:
                 running.end(signal.SIGKILL)
@@ -55,14 +90,19 @@ def _is_enforcing(report: ComplianceReport) -> bool:
 
 
 def _costs(agent: subprocess.Popen[bytes], window_s: float) -> list[Row]:
-    before_s, began_s = _cpu_s(agent.pid), time.monotonic()
-    time.sleep(window_s)
-    cpu_s, took_s = _cpu_s(agent.pid) - before_s, time.monotonic() - began_s
+    cpu_s, took_s = _cpu_in(agent, window_s)
     memory = {name: _memory_mb(agent.pid, name) for name in ("VmRSS", "VmHWM")}
     return [
         _CPU.row(cpu_s / took_s * 100, f"{cpu_s:.2f} s of CPU in {took_s:.0f} s"),
         _MEMORY.row(memory["VmRSS"], f"at most {memory['VmHWM']:.1f} since its start"),
     ]
+
+
+def _cpu_in(agent: subprocess.Popen[bytes], window_s: float) -> tuple[float, float]:
+    """CPU in the window, and how long the window was."""
+    before_s, began_s = _cpu_s(agent.pid), time.monotonic()
+    time.sleep(window_s)
+    return _cpu_s(agent.pid) - before_s, time.monotonic() - began_s
 
 
 def _cpu_s(pid: int) -> float:
@@ -77,4 +117,4 @@ def _memory_mb(pid: int, name: str) -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
-AGENT_COST = Part(name="agent-cost", asked=[_CPU, _MEMORY], measure=_measure)
+AGENT_COST = Part(name="agent-cost", asked=[_CPU, _MEMORY, _POOLS], measure=_measure)
