@@ -10,12 +10,14 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from accounts.models import Scope, Token
+from accounts.models import Membership, Scope, Token
 from accounts.models.token import token_digest
 from accounts.row_wall import show_secret
 
 _SCHEMES = frozenset({"token", "bearer"})
 _BASIC = "basic"
+_OPENS = {Scope.READ: (Scope.READ, Scope.WRITE)}
+"""The scopes that also do where one is asked for."""
 _USE_NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -36,10 +38,24 @@ def authenticate(authorization: str, *, scope: Scope, now: datetime) -> Token:
     token = Token.objects.valid(secret, now=now)
     if token is None:
         raise AuthenticationError("the token is unknown, revoked or expired")
-    if token.scope != scope:
+    if token.scope not in _OPENS.get(scope, (scope,)):
         raise ForbiddenError(f'the token has scope "{token.scope}"; this needs "{scope}"')
     _note_use(token, now)
     return token
+
+
+def authenticate_person(
+    authorization: str, *, scope: Scope, now: datetime
+) -> tuple[Token, Membership]:
+    """The token, and as whom it acts: a member with the role that they have now."""
+    token = authenticate(authorization, scope=scope, now=now)
+    members = Membership.objects.filter(
+        organisation_id=token.organisation_id, user__tokens=token, user__is_active=True
+    )
+    member = members.select_related("organisation", "user").first()
+    if member is None:
+        raise AuthenticationError("the token is of somebody who is no member any more")
+    return token, member
 
 
 def secret_of(authorization: str) -> str:

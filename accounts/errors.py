@@ -5,7 +5,8 @@ AccountsError
 ├── AlreadyExists      a name is taken
 ├── NotAllowed         the role of who asks does not allow it
 ├── LastOwner          an organisation would be left without an owner
-└── InvitationRefused  an invitation is used, expired, withdrawn or not known
+├── InvitationRefused  an invitation is used, expired, withdrawn or not known
+└── TokenRefused       the scope of a token does not fit what it is bound to
 """
 
 
@@ -30,4 +31,8 @@ class LastOwner(AccountsError):
 
 
 class InvitationRefused(AccountsError):
+    pass
+
+
+class TokenRefused(AccountsError):
     pass

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from datetime import datetime
 
+from django.conf import settings
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
@@ -20,6 +21,12 @@ class Scope(models.TextChoices):
     INGEST = "ingest"
     ENFORCE = "enforce"
     METRICS = "metrics"
+    READ = "read"
+    WRITE = "write"
+
+
+OF_PEOPLE = (Scope.READ, Scope.WRITE)
+"""A token of these scopes acts as a person; any other is of the organisation alone."""
 
 
 def token_digest(secret: str) -> str:
@@ -35,6 +42,8 @@ class TokenQuerySet(OrganisationOwnedQuerySet["Token"]):
         scope: Scope,
         name: str,
         host: models.Model | None = None,
+        user: models.Model | None = None,
+        expires_at: datetime | None = None,
     ) -> tuple[Token, str]:
         """Create a token; the secret is returned once and cannot be read again."""
         secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -43,6 +52,8 @@ class TokenQuerySet(OrganisationOwnedQuerySet["Token"]):
             scope=scope,
             name=name,
             host_id=None if host is None else host.pk,
+            user_id=None if user is None else user.pk,
+            expires_at=expires_at,
             digest=token_digest(secret),
         )
         return token, secret
@@ -58,13 +69,23 @@ class TokenQuerySet(OrganisationOwnedQuerySet["Token"]):
 
 
 class Token(models.Model):
-    """One scope for one organisation; an enforcer's token is bound to its host."""
+    """One scope for one organisation; an enforcer's token is bound to its host.
+
+    With a `user` it acts as that person, in the role that they have at the time of asking.
+    """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     scope = models.CharField(max_length=10, choices=Scope.choices)
     # By its label, because this app imports no other.
     host = models.ForeignKey("ingest.Host", null=True, blank=True, on_delete=models.CASCADE)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="tokens",
+    )
     digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -75,6 +96,13 @@ class Token(models.Model):
 
     class Meta:
         ordering = ["organisation", "name", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="tokens_of_people_have_a_person",
+                condition=models.Q(scope__in=OF_PEOPLE, user__isnull=False)
+                | ~models.Q(scope__in=OF_PEOPLE) & models.Q(user=None),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.scope})"

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accounts.actor import Actor
 from accounts.errors import LastOwner, NotFound
-from accounts.models import Membership, Organisation
+from accounts.models import Membership, Organisation, Token
 from accounts.roles import Action, Role
 from accounts.services.audit import hold_chain, record
 
@@ -40,7 +40,7 @@ def change_role(
 def remove_member(
     *, organisation: Organisation, username: str, by: Actor, now: datetime
 ) -> Membership:
-    """Take a member out; everybody may leave by themselves, but the last owner."""
+    """Take a member out, with their tokens; everybody may leave, but the last owner."""
     membership = _held(organisation, username)
     if membership.user_id != by.user_id:
         by.require(Action.MANAGE_MEMBERS)
@@ -52,6 +52,10 @@ def remove_member(
         organisation=organisation, actor=by, action="remove member", subject=username, now=now,
         details={"role": membership.role},
     )  # fmt: skip
+    # Who is invited again later gets no former token back.
+    Token.objects.filter(
+        organisation=organisation, user_id=membership.user_id, revoked_at=None
+    ).update(revoked_at=now)
     membership.delete()
     return membership
 

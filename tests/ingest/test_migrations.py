@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection
 
@@ -44,8 +45,12 @@ def test_sample_tables_are_undone_and_made_again(migrated_again: None) -> None:
 
 def test_tokens_whose_scope_opened_nothing_are_removed(migrated_again: None) -> None:
     tenant = make_tenant()
-    for scope in ("read", "write", Scope.ENFORCE):
-        Token.objects.issue(organisation=tenant.organisation, scope=scope, name=scope)
+    person = get_user_model().objects.create_user(username="rita")
+    for scope in (Scope.READ, Scope.WRITE, Scope.ENFORCE):
+        Token.objects.issue(
+            organisation=tenant.organisation, scope=scope, name=scope,
+            user=None if scope is Scope.ENFORCE else person,
+        )  # fmt: skip
     migrate("ingest", "0006")
 
     migrate()

@@ -24,6 +24,9 @@ class Command(ProductCommand):
         create.add_argument("--scope", choices=Scope.values, required=True)
         create.add_argument("--host", metavar="NAME", help="restrict it to this host")
         create.add_argument(
+            "--user", metavar="NAME", help="member as whom it acts; for the scopes read and write"
+        )
+        create.add_argument(
             "--days", type=int, metavar="N", help="days until it expires; default: never"
         )
         revoke = add_verb(verbs, "revoke", help="invalidate a token immediately")
@@ -39,7 +42,9 @@ class Command(ProductCommand):
                 )
                 self._show([token], options)
             case _:
-                tokens = Token.objects.filter(organisation=organisation).select_related("host")
+                tokens = Token.objects.filter(organisation=organisation).select_related(
+                    "host", "user"
+                )
                 self._show(list(tokens), options)
 
     def _create(self, organisation: Organisation, options: dict[str, Any]) -> None:
@@ -49,6 +54,7 @@ class Command(ProductCommand):
             name=options["name"],
             scope=Scope(options["scope"]),
             host_name=options["host"],
+            username=options["user"],
             expires_at=timezone.now() + timedelta(days=days) if days else None,
         )
         if options["as_json"]:
@@ -61,7 +67,7 @@ class Command(ProductCommand):
         self.show(
             [_row(token) for token in tokens],
             as_json=options["as_json"],
-            columns=["id", "name", "scope", "host", "state", "last_used_at"],
+            columns=["id", "name", "scope", "host", "user", "state", "last_used_at"],
             empty='no tokens yet; create one: sluice token create "telegraf h1" --scope ingest',
         )
 
@@ -72,6 +78,7 @@ def _row(token: Token) -> dict[str, Any]:
         "name": token.name,
         "scope": token.scope,
         "host": token.host.name if token.host else None,
+        "user": token.user.get_username() if token.user else None,
         "state": _state(token),
         "created_at": token.created_at,
         "expires_at": token.expires_at,
