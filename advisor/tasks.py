@@ -295,6 +295,31 @@ def store_organisation(organisation_id: int) -> None:
 
 
 @shared_task
+def delete_everywhere() -> None:
+    """Queue the organisations whose deletion is due."""
+    from advisor.pipeline import organisation_deletion
+
+    due = [(one, one) for one in organisation_deletion.organisations_to_delete(now=timezone.now())]
+    _queue_turns(delete_organisation, due, most=MOST_UPKEEP)
+
+
+@shared_task
+def delete_organisation(organisation_id: int) -> None:
+    """Delete a part of one organisation, or the last of it."""
+    from advisor.pipeline import organisation_deletion
+
+    now = timezone.now()
+    if organisation_id not in organisation_deletion.organisations_to_delete(now=now):
+        return
+    organisation = Organisation.objects.get(pk=organisation_id)
+    is_gone = organisation_deletion.delete_organisation(
+        organisation, now=now, limit_s=STORE_LIMIT_S
+    )
+    if is_gone:
+        log.warning("organisation deleted", extra={"organisation": organisation.slug})
+
+
+@shared_task
 def tidy() -> None:
     """Expire old recommendations and delete states beyond retention."""
     from advisor.pipeline import upkeep

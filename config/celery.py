@@ -33,6 +33,7 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 10.0},
     # An organisation's turn comes every five minutes; hours are sealed soon after they settled.
     "store": {"task": "advisor.tasks.store_everywhere", "schedule": 60.0},
+    "delete": {"task": "advisor.tasks.delete_everywhere", "schedule": 60.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }

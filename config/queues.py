@@ -47,6 +47,7 @@ QUEUES = (
             "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
             "score_everywhere", "score_prediction", "score_natural_changes",
             "tidy", "maintain_samples", "store_everywhere", "store_organisation",
+            "delete_everywhere", "delete_organisation",
         ),
     ),
 )  # fmt: skip

@@ -27,6 +27,7 @@ class Organisation(models.Model):
     """A tenant: every other row belongs to exactly one.
 
     Of the quotas None is the default of the installation, and 0 means that there is none.
+    From `deletion_due_at` on it is deleted with all its rows.
     """
 
     slug = models.SlugField(unique=True)
@@ -36,6 +37,7 @@ class Organisation(models.Model):
     quota_bytes_per_s = models.PositiveBigIntegerField(null=True, blank=True)
     quota_series = models.PositiveBigIntegerField(null=True, blank=True)
     quota_hosts = models.PositiveBigIntegerField(null=True, blank=True)
+    deletion_due_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrganisationQuerySet.as_manager()
 

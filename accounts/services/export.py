@@ -1,0 +1,141 @@
+"""Write all that is stored of one organisation into a ZIP file of CSV tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.db import connection, models, transaction
+from django.db.models import QuerySet
+
+from accounts.models import Organisation
+
+FORMAT = 1
+PEOPLE = "people"
+SECRETS: Mapping[str, frozenset[str]] = {
+    "accounts_token": frozenset({"digest"}),
+    "accounts_invitation": frozenset({"digest"}),
+    "advisor_enforcer": frozenset({"signing_key"}),
+}
+"""Columns that are left out: who has the file must not act as somebody."""
+
+
+def export_organisation(
+    organisation: Organisation,
+    path: Path,
+    *,
+    now: datetime,
+    on_table: Callable[[str, int], None] = lambda _table, _rows: None,
+) -> Mapping[str, int]:
+    """Write the file, as the database is at one moment; the rows of each table.
+
+    `on_table` is called after each. The file is there when it is whole. Of people the file has
+    the names and mail addresses of its members, and no password.
+    """
+    part = path.with_name(f"{path.name}.part")
+    written: dict[str, int] = {}
+    try:
+        # For its owner alone: it tells of everything.
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with (
+            os.fdopen(descriptor, "wb") as whole,
+            _at_one_moment(),
+            ZipFile(whole, "w", ZIP_DEFLATED) as file,
+        ):
+            for table, rows in _tables(organisation):
+                with file.open(f"{table}.csv", "w", force_zip64=True) as entry:
+                    written[table] = _copy(rows, entry.write)
+                on_table(table, written[table])
+            about = {
+                "format": FORMAT,
+                "organisation": organisation.slug,
+                "written_at": now.isoformat(),
+                "rows": written,
+            }
+            file.writestr("about.json", json.dumps(about, indent=2))
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return written
+
+
+def paths_to_organisation() -> Mapping[type[models.Model], str]:
+    """The filter by which the rows of one organisation are found, of each table that has some."""
+    found: dict[type[models.Model], str] = {}
+    every = apps.get_models(include_auto_created=True)
+    for model in every:
+        if (path := _path(model, seen=frozenset())) is not None:
+            found[model] = path
+    return found
+
+
+def _path(model: type[models.Model], *, seen: frozenset[type[models.Model]]) -> str | None:
+    if model is Organisation:
+        return "pk"
+    columns = {field.attname: field for field in _options(model).concrete_fields}
+    if "organisation_id" in columns:
+        return "organisation_id"
+    for field in columns.values():
+        parent = field.related_model
+        # What may point nowhere does not say whose a row is.
+        if not isinstance(parent, type) or field.null or parent in {model, *seen}:
+            continue
+        path = _path(parent, seen=seen | {model})
+        if path is not None:
+            return f"{field.name}__{path}"
+    return None
+
+
+def _tables(organisation: Organisation) -> Iterator[tuple[str, QuerySet[Any, Any]]]:
+    yield (
+        PEOPLE,
+        get_user_model()
+        .objects.filter(memberships__organisation=organisation)
+        .order_by()
+        .values_list("pk", "username", "email", "last_login"),
+    )
+    paths = paths_to_organisation()
+    for model in sorted(paths, key=lambda one: _options(one).db_table):
+        table = _options(model).db_table
+        names = [
+            field.attname
+            for field in _options(model).concrete_fields
+            if field.column is not None and field.attname not in SECRETS.get(table, ())
+        ]
+        rows = model._base_manager.filter(**{paths[model]: organisation.pk})  # noqa: SLF001  # Django's interface.
+        yield table, rows.order_by().values_list(*names)
+
+
+def _options(model: type[models.Model]) -> Any:
+    return model._meta  # noqa: SLF001  # Django's interface.
+
+
+def _copy(rows: QuerySet[Any, Any], write: Callable[[bytes], Any]) -> int:
+    """Write the rows as CSV with a line of names, as PostgreSQL does it; how many there are."""
+    query, parameters = rows.query.sql_with_params()
+    with connection.cursor() as cursor:
+        statement = f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)"
+        with cursor.copy(statement, parameters) as copy:
+            for data in copy:
+                write(bytes(data))
+        return max(int(cursor.rowcount), 0)
+
+
+@contextmanager
+def _at_one_moment() -> Iterator[None]:
+    if connection.in_atomic_block:
+        # The transaction that is open has seen something already.
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield

@@ -1,0 +1,85 @@
+"""What an organisation may send and have, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.errors import AccountsError, NotAllowed
+from accounts.roles import Action
+from accounts.services.deletion import GRACE, keep_organisation, plan_deletion
+from ingest.core.quota.limits import WORDS
+from ingest.quotas.figures import QuotaFigures, quota_figures
+from web.access import Workspace, workspace_view
+from web.page import render_page
+
+NEARLY_FULL = 0.8
+"""From this part of a quota on it is said that it is nearly used up."""
+
+
+@require_safe
+@workspace_view
+def organisation(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    now = timezone.now()
+    return render_page(
+        request,
+        workspace,
+        "web/organisation.html",
+        now=now,
+        quotas=[_row(one) for one in quota_figures(workspace.membership.organisation, now=now)],
+        may_delete=workspace.membership.may(Action.DELETE_ORGANISATION),
+        grace_days=GRACE.days,
+    )
+
+
+def _row(figures: QuotaFigures) -> Mapping[str, object]:
+    part = None
+    if figures.limit and figures.used is not None:
+        part = figures.used / figures.limit
+    return {
+        "what": WORDS[figures.quota],
+        "figures": figures,
+        "percent": None if part is None else round(100 * part),
+        "is_nearly_full": part is not None and part >= NEARLY_FULL,
+    }
+
+
+@require_POST
+@workspace_view
+def delete(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """Plan the deletion, with its short name typed to confirm it."""
+    try:
+        plan_deletion(
+            organisation=workspace.membership.organisation,
+            slug=request.POST.get("slug", "").strip(),
+            actor=workspace.actor,
+            now=timezone.now(),
+        )
+    except NotAllowed as error:
+        raise PermissionDenied(f"{error}.") from error
+    except AccountsError as error:
+        messages.error(request, f"{error}.")
+    return redirect("organisation")
+
+
+@require_POST
+@workspace_view
+def keep(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """Take the deletion back."""
+    try:
+        keep_organisation(
+            organisation=workspace.membership.organisation,
+            actor=workspace.actor,
+            now=timezone.now(),
+        )
+    except NotAllowed as error:
+        raise PermissionDenied(f"{error}.") from error
+    except AccountsError as error:
+        messages.error(request, f"{error}.")
+    return redirect("organisation")
