@@ -45,6 +45,7 @@ COMMANDS = {
         "member": "list, invite and remove members, and change their roles",
         "audit": "who did what, and a check that nobody changed that record",
         "organisation": "list organisations, or create one with its administrator",
+        "openapi": "the description of the API for programs",
         "quota": "what an organisation may send and have, what it uses, and changes of that",
     },
     "Operate": {
