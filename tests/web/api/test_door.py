@@ -308,7 +308,9 @@ def test_impossible_key_is_refused(program: Program, path: str, key: str) -> Non
 
 
 def test_refusal_undoes_what_came_before_it(fleet: Fleet, program: Program, path: str) -> None:
-    answer = program("PATCH", path, CHANGE | {"host_queue_depths": {"nobody": 3}})
+    answer = program(
+        "PATCH", path, CHANGE | {"host_queue_depths": [{"host": "nobody", "queue_depth": 3}]}
+    )
 
     assert problem(answer) == (409, "refused")
     assert threshold_of(fleet) != 20.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -71,11 +72,40 @@ def _api() -> Api:
 API = _api()
 
 
+def _route(prefix: str, path: str) -> str:
+    """The route as Django writes it."""
+    whole = "/".join(part.strip("/") for part in (prefix, path) if part)
+    return whole.replace("{", "<").replace("}", ">")
+
+
+def _names_of_queries() -> dict[tuple[str, str], frozenset[str]]:
+    """What the address of each operation can ask, by its method and route."""
+    return {
+        (method, _route(prefix, path)): frozenset(
+            name
+            for model in operation.models
+            if model.__ninja_param_source__ == "query"
+            for name in model.__ninja_flatten_map__
+        )
+        for prefix, router in ROUTERS
+        for path, view in router.path_operations.items()
+        for operation in view.operations
+        for method in operation.methods
+    }
+
+
+QUERIES = _names_of_queries()
+
+
+def _query_of(route: str, method: str) -> frozenset[str]:
+    return QUERIES.get((method, route), frozenset())
+
+
 def api_patterns() -> list[URLPattern]:
     """The routes of the API, without a page that lists them."""
     patterns: list[URLPattern] = [
         one for one in API.urls[0] if isinstance(one, URLPattern) and one.name != "api-root"
     ]
     for one in patterns:
-        one.callback = behind_the_door(one.callback)
+        one.callback = behind_the_door(one.callback, partial(_query_of, str(one.pattern)))
     return patterns

@@ -60,8 +60,8 @@ def acting(request: HttpRequest, action: Action) -> Workspace:
     return workspace
 
 
-def behind_the_door(view: View) -> View:
-    """The view of a route as it is reached."""
+def behind_the_door(view: View, names: Callable[[str], frozenset[str]]) -> View:
+    """The view of a route as it is reached; `names` are those of its query, for a method."""
 
     @csrf_exempt
     @wraps(view)
@@ -72,6 +72,7 @@ def behind_the_door(view: View) -> View:
             headers = taken.headers
             _require_turn(taken)
             _check_size(request)
+            _check_query(request, names)
             answer = _answered(request, asker, lambda: view(request, *args, **kwargs))
         except Exception as error:  # noqa: BLE001  the boundary: every error is a problem to tell
             answer = problem_of(error)
@@ -115,6 +116,14 @@ def _check_size(request: HttpRequest) -> None:
     announced = request.META.get("CONTENT_LENGTH") or "0"
     if not announced.isdecimal() or int(announced) > most:
         raise Refused(413, "too_large", f"a body has at most {most} bytes here")
+
+
+def _check_query(request: HttpRequest, names: Callable[[str], frozenset[str]]) -> None:
+    """A filter that is mistyped would answer with everything."""
+    method = "GET" if request.method == "HEAD" else request.method or ""
+    unknown = sorted(request.GET.keys() - names(method))
+    if unknown:
+        raise Refused(422, "invalid", f'the address asks "{unknown[0][:40]}", which is not known')
 
 
 def _answered(

@@ -18,7 +18,7 @@ from advisor.models import Policy, Resource
 from web.access import open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
-from web.api.v1.fields import Asked, Pk
+from web.api.v1.fields import WHOLE, Asked, Pk
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["policies"])
@@ -65,7 +65,7 @@ class PolicyFilter(Paged):
 
 
 class RollBack(Asked):
-    to_version: Annotated[int, Field(strict=True, ge=0, le=MOST_VERSION)] | None = Field(
+    to_version: Annotated[int, Field(ge=0, le=MOST_VERSION), WHOLE] | None = Field(
         None, description="0 is no policy; without it the one before the newest"
     )
 

@@ -24,13 +24,13 @@ from ingest.core.lengths import LONGEST_DEVICE, LONGEST_HOST_NAME, LONGEST_RESOU
 from web.access import open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
-from web.api.v1.fields import NO_NUL, Asked, Name, Pk, Positive, Rate
+from web.api.v1.fields import NO_NUL, WHOLE, Asked, Name, Pk, Positive, Rate
 from web.api.v1.noted import noted
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["resources"])
 MOST_COMMANDS = 2**31 - 1
-Depth = Annotated[int, Field(strict=True, ge=1, le=MOST_COMMANDS)]
+Depth = Annotated[int, Field(ge=1, le=MOST_COMMANDS), WHOLE]
 HostName = Annotated[str, Field(min_length=1, max_length=LONGEST_HOST_NAME, pattern=NO_NUL)]
 DeviceName = Annotated[str, Field(min_length=1, max_length=LONGEST_DEVICE, pattern=NO_NUL)]
 ResourceName = Annotated[
@@ -114,6 +114,13 @@ class NewResource(Asked):
     window_s: Annotated[float, Field(strict=True, ge=1, le=3600)] = 10.0
 
 
+class HostDepth(Asked):
+    """How many commands a host has on its way to the resource at most."""
+
+    host: HostName
+    queue_depth: Depth
+
+
 class ResourceChange(Asked):
     """What is left out stays as it is."""
 
@@ -126,9 +133,7 @@ class ResourceChange(Asked):
     size_bytes: Rate | None = None
     used_bytes: Rate | None = None
     disks: Name | None = None
-    host_queue_depths: Annotated[dict[HostName, Depth], Field(max_length=1000)] = Field(
-        default_factory=dict, description="commands, by the name of the host"
-    )
+    host_queue_depths: list[HostDepth] = Field(default_factory=list, max_length=1000)
 
 
 _FACTS = ("line_rate", "lun_queue_depth", "size_bytes", "used_bytes", "disks")
@@ -190,8 +195,8 @@ def change_stated_resource(
         threshold_mode=asked.threshold_mode,
         facts={name: value for name, value in facts.items() if value is not None},
     )
-    for host, depth in asked.host_queue_depths.items():
-        set_queue_depth(resource=row, host_name=host, depth=depth)
+    for one in asked.host_queue_depths:
+        set_queue_depth(resource=row, host_name=one.host, depth=one.queue_depth)
     noted(workspace, "change resource", row.name)
     return _detail(row, response)
 

@@ -19,7 +19,7 @@ from advisor.management.what_if_document import what_if_document
 from advisor.models import Resource
 from web.access import open_row
 from web.api.v1.door import acting, asker_of
-from web.api.v1.fields import Asked, Pk, Positive, Rate, Shares
+from web.api.v1.fields import MOST_PK, WHOLE, Asked, Pk, Positive, Rate, Shares
 
 router = Router(tags=["what-if"])
 MOST_HOURS = 24 * 30
@@ -29,7 +29,7 @@ MOST_GRANTS = 10_000
 class CandidateGrant(Asked):
     """All controls of an allocation, in the unit of its resource; no limit is null."""
 
-    allocation_id: Annotated[Pk, Field(strict=True)]
+    allocation_id: Annotated[int, Field(ge=1, le=MOST_PK), WHOLE]
     shares: Shares
     reservation: Rate = 0.0
     limit: Positive | None = None
