@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tests.web.fleet import Fleet
 from tests.web.scenario import noisy_neighbour
 
 PAGE = (Path(__file__).parents[3] / "docs/api.md").read_text()
-EXAMPLES = re.findall(r"^```(sh|json)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+EXAMPLES = re.findall(r"^```(sh|json|python)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
@@ -51,12 +52,16 @@ def test_examples_of_the_page_run_and_answer_as_it_says(
             expected = text.replace("$RECOMMENDATION", names["RECOMMENDATION"])
             assert answers[-1] == json.loads(expected)
             continue
+        program = ["bash", "-euc"] if language == "sh" else [sys.executable, "-c"]
         done = subprocess.run(
-            ["bash", "-euc", text], env=environment, cwd=tmp_path, capture_output=True,
+            [*program, text], env=environment, cwd=tmp_path, capture_output=True,
             timeout=60, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (text, done.stdout, done.stderr)
-        answers.append(last_document(done.stdout.decode()))
+        if language == "sh":
+            answers.append(last_document(done.stdout.decode()))
+        else:
+            assert "nfs-07" in done.stdout.decode()
 
     advice.refresh_from_db()
     assert len(answers) > 8

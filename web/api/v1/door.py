@@ -53,6 +53,12 @@ def asker_of(request: HttpRequest) -> Workspace:
     return asker.workspace
 
 
+def token_of(request: HttpRequest) -> Token:
+    """The token of the request."""
+    asker: Asker = getattr(request, _ATTRIBUTE)
+    return asker.token
+
+
 def acting(request: HttpRequest, action: Action) -> Workspace:
     """The same, of whom the role allows the action; raises NotAllowed."""
     workspace = asker_of(request)

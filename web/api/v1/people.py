@@ -13,10 +13,20 @@ from ninja import Query, Router, Schema
 from accounts.models import AuditEntry, Membership, Role, Scope, Token
 from accounts.roles import Action
 from web.api.v1.cursor import Page, Paged, page_of
-from web.api.v1.door import acting, asker_of
+from web.api.v1.door import acting, asker_of, token_of
 from web.api.v1.fields import Pk
 
 router = Router(tags=["people"])
+
+
+class Me(Schema):
+    """As whom the token of the request acts, and where."""
+
+    username: str
+    role: Role
+    organisation: str
+    scope: Scope
+    expires_at: datetime | None
 
 
 class MemberRow(Schema):
@@ -66,6 +76,19 @@ class AuditRow(Schema):
 
 class AuditPage(Page):
     items: list[AuditRow]
+
+
+@router.get("me", response=Me)
+def get_me(request: HttpRequest) -> Any:
+    """Read as whom the token acts."""
+    membership, token = asker_of(request).membership, token_of(request)
+    return {
+        "username": membership.user.get_username(),
+        "role": membership.role,
+        "organisation": membership.organisation.slug,
+        "scope": token.scope,
+        "expires_at": token.expires_at,
+    }
 
 
 @router.get("members", response=MemberPage)
