@@ -11,7 +11,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo deb image test test-fast test-walls test-pages mutate check telegraf timescaledb lab testbed testbed-programs lock clean
+.PHONY: help setup run demo deb image test test-fast test-walls test-pages test-api mutate check telegraf timescaledb lab testbed testbed-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -51,6 +51,8 @@ check: setup ## format, lint, import contracts, types, dead code, missing migrat
 	@$(BIN)/python scripts/framework_names.py > $(VENV)/framework_names.py
 	$(BIN)/vulture
 	@SLUICE_SECRET_KEY=unused $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
+	@SLUICE_SECRET_KEY=unused $(BIN)/python manage.py openapi --check docs/openapi.json
+	@$(BIN)/python scripts/api_client.py --check
 
 test-fast: setup ## the quick tests that need no service
 	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile
@@ -74,6 +76,9 @@ test-walls: setup ## the tests that keep organisations apart: every route, metho
 
 test-pages: setup ## the tests of pages, in Chromium too
 	$(BIN)/pytest -q $(PARALLEL) tests/web
+
+test-api: setup ## let schemathesis ask every operation of the API 40 things that are described and 40 that are not
+	SLUICE_API_CASES=40 $(BIN)/pytest -q $(PARALLEL) --dist load tests/web/api
 
 telegraf: ## obtain the pinned Telegraf with only the plugins used
 	@scripts/telegraf

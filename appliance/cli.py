@@ -5,6 +5,9 @@ import sys
 from collections.abc import Sequence
 
 from advisor.management.status_exit import StatusExit
+from appliance.remote import commands as remote
+from appliance.remote.person import find_login
+from sluice_client.connection import ApiError
 
 COMMANDS = {
     "See": {
@@ -45,6 +48,7 @@ COMMANDS = {
         "member": "list, invite and remove members, and change their roles",
         "audit": "who did what, and a check that nobody changed that record",
         "organisation": "list organisations, or create one with its administrator",
+        "openapi": "the description of the API for programs",
         "quota": "what an organisation may send and have, what it uses, and changes of that",
     },
     "Operate": {
@@ -56,6 +60,8 @@ COMMANDS = {
         "advise": "look once for advice on thresholds, queue depths, placement and limits",
         "recommend": "look once for policies to recommend",
         "history": "stored history: list, verify, export, and how long it is kept",
+        "login": "let commands work at a server elsewhere, as the person of a token",
+        "logout": "let commands work on this machine again",
         "migrate": "bring the database's tables up to date",
         "changepassword": "set the password of a user",
         "completion": "print the completion script for bash, zsh or fish",
@@ -123,7 +129,11 @@ def run_command(arguments: Sequence[str]) -> int:
 
     refused = REFUSED.get(arguments[0], 1)
     try:
+        if (status := _run_elsewhere(arguments)) is not None:
+            return status
         _execute(arguments)
+    except ApiError as error:
+        return _refuse(str(error), refused)
     except CommandError as error:
         # argparse exits with 2 on arguments that it does not know.
         return _refuse(str(error), refused if error.returncode == 1 else error.returncode)
@@ -141,6 +151,22 @@ def run_command(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, as shells count
     return 0
+
+
+def _run_elsewhere(arguments: Sequence[str]) -> int | None:
+    """Run a command at the server that one is logged in at; None: it is for this machine."""
+    name = arguments[0]
+    if name in COMMANDS["Operate"] or not any(name in group for group in COMMANDS.values()):
+        return None
+    login = find_login()
+    if login is None:
+        return None
+    if name not in remote.COMMANDS:
+        raise ApiError(
+            f"{name} works on the server itself, and this machine is logged in at {login.server}; "
+            "go on here by: sluice logout (or without SLUICE_SERVER)"
+        )
+    return remote.run_remote(login.api, arguments)
 
 
 def _execute(arguments: Sequence[str]) -> None:

@@ -130,6 +130,7 @@ CSRF_TRUSTED_ORIGINS = env.words("SLUICE_TRUSTED_ORIGINS", "")
 # A larger body is answered 413, which makes Telegraf split its batch (ingest/chunked_body.py).
 MAX_BODY_BYTES = env.integer("SLUICE_MAX_BODY_BYTES", 32 * 1024 * 1024, minimum=1024)
 MAX_UPLOAD_BYTES = env.integer("SLUICE_MAX_UPLOAD_BYTES", 256 * 1024 * 1024, minimum=1024)
+API_REQUESTS_PER_MINUTE = env.integer("SLUICE_API_REQUESTS_PER_MINUTE", 600, minimum=1)
 # With it `sluice udp` receives for the organisation of this token.
 UDP_TOKEN = env.secret("SLUICE_UDP_TOKEN")
 # Django's own answer to a large body is 400, which makes Telegraf drop it; ours comes first.

@@ -10,6 +10,7 @@ from django.views.generic import RedirectView
 
 from web.api import charts, enforcer
 from web.api import health as probes
+from web.api.v1.api import api_patterns
 from web.views import (
     health,
     hosts,
@@ -107,4 +108,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/enforcer/report", enforcer.report, name="enforcer-report"),
     path("api/v1/enforcer/exchange", enforcer.exchange, name="enforcer-exchange"),
     path("api/v1/enforcer/limits", enforcer.limits, name="enforcer-limits"),
+    path("api/v1/", include(api_patterns())),
 ]

@@ -1,5 +1,6 @@
 from accounts.models.audit import AuditEntry
 from accounts.models.invitation import Invitation
+from accounts.models.kept_answer import KeptAnswer
 from accounts.models.organisation import Membership, Organisation
 from accounts.models.token import Scope, Token
 from accounts.roles import Role
@@ -7,6 +8,7 @@ from accounts.roles import Role
 __all__ = [
     "AuditEntry",
     "Invitation",
+    "KeptAnswer",
     "Membership",
     "Organisation",
     "Role",

@@ -20,7 +20,15 @@ from accounts.models import Membership, Organisation
 from accounts.models.invitation import Invitation
 from accounts.roles import Role
 from accounts.services.invitations import invite
-from advisor.models import Incident, Recommendation, Workload
+from advisor.models import (
+    Allocation,
+    Incident,
+    MaintenanceWindow,
+    Policy,
+    Pool,
+    Recommendation,
+    Workload,
+)
 from config.database_roles import OWN_TABLES, DatabaseRole
 from config.row_walls import COLUMNS, Wall, wall_of
 from ingest.models import Import, ImportRun
@@ -28,6 +36,7 @@ from tests.config.roles import acting_as, make_roles
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.test_removed_filters import body_of_answer, names_of
+from web.api.v1.api import api_patterns
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 FORM = {"reason": "not now", "version": "0", "organisation": "1", "text": "x", "minutes": "5"}
@@ -43,6 +52,10 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "imports": lambda _: ImportRun.objects.order_by("pk")[0].pk,
     "members": lambda fleet: fleet.organisation.memberships.get(user=fleet.people.operator).pk,
     "invitations": lambda _: Invitation.objects.order_by("pk")[0].pk,
+    "policies": lambda _: Policy.objects.order_by("pk")[0].pk,
+    "allocations": lambda _: Allocation.objects.order_by("pk")[0].pk,
+    "pools": lambda _: Pool.objects.order_by("pk")[0].pk,
+    "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
 """A row of the fleet for the number in a route, by the word before it."""
 TEXTS = {
@@ -60,6 +73,7 @@ PUBLIC = {
 OF_PROGRAMS = {
     "metrics", "enforcer-document", "enforcer-report", "enforcer-exchange", "enforcer-limits",
     "ingest-write", "ingest-write-v1", "ingest-query-v1", "ingest-remote-write", "ingest-otlp",
+    *(pattern.name or "" for pattern in api_patterns()),
 }  # fmt: skip
 """What takes a token, whoever is logged in."""
 OF_PERSONS = ("account_", "mfa_", "usersessions_", "end-session")
@@ -112,9 +126,13 @@ def routes(fleet: Fleet) -> list[Route]:
 
 @pytest.fixture
 def imported(fleet: Fleet) -> Fleet:
-    """The fleet with an import, so that each number in a route has a row."""
+    """The fleet with one of everything, so that each number in a route has a row."""
     run = ImportRun.objects.create(organisation=fleet.organisation, started_at=fleet.now)
     assert not Import.objects.filter(run=run).exists()
+    Pool.objects.create(resource=fleet.resources["kvm-04/eno1"], name="web")
+    MaintenanceWindow.objects.create(
+        organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0
+    )
     invite(
         organisation=fleet.organisation,
         by=member_actor(fleet.organisation.memberships.get(user=fleet.people.owner)),

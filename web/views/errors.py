@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from web.api.v1.problem import API_PATH, problem_answer
+
 
 def _error_page(request: HttpRequest, status: int, title: str, text: str) -> HttpResponse:
     context = {"status": status, "title": title, "text": text}
@@ -24,6 +26,8 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django names it
+    if request.path.startswith(API_PATH):
+        return problem_answer(404, "not_found", f"there is nothing at {request.path}")
     return _error_page(
         request,
         404,

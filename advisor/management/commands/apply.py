@@ -13,14 +13,8 @@ from django.utils import timezone
 from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
 from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
-from advisor.decisions.policy_file.decide.difference import (
-    Change,
-    Present,
-    removable,
-    removals,
-    units_of,
-)
-from advisor.decisions.policy_file.decide.document import PolicyFile
+from advisor.decisions.policy_file.decide.difference import Change, removals, units_of
+from advisor.decisions.policy_file.removals import require_leave
 from advisor.management.policy_file_command import SECTIONS, add_file_argument, read_beside
 from advisor.management.policy_plan_text import plan_json, plan_text
 from advisor.management.product_command import ProductCommand
@@ -48,7 +42,7 @@ class Command(ProductCommand):
         if not options["as_json"]:
             self.stdout.write(plan_text(changes))
         if not options["allow_removals"]:
-            _refuse_many(read.document, present, changes)
+            require_leave(read.document, present, changes)
         if not options["yes"]:
             _ask(changes)
         if changes:
@@ -62,15 +56,6 @@ class Command(ProductCommand):
             )
         elif changes:
             self.stdout.write("Stated. Hosts change when a policy is approved.")
-
-
-def _refuse_many(wanted: PolicyFile, present: Present, changes: Sequence[Change]) -> None:
-    gone, all_of_them = removals(changes), removable(wanted, present)
-    if 2 * gone > all_of_them:
-        raise CommandError(
-            f"the file removes {gone} of {all_of_them} things; nothing was done. If that is "
-            "meant, add --allow-removals"
-        )
 
 
 def _ask(changes: Sequence[Change]) -> None:

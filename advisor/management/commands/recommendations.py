@@ -11,25 +11,17 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
-from advisor.advice.registry import kind_of, recomputes, variants
-from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
-from advisor.core.canonical import CanonicalError, loads
-from advisor.management.advice_text import (
-    draft_text,
-    next_steps,
-    other_advice_text,
-    policy_text,
-)
+from advisor.advice.registry import recomputes, variants
+from advisor.management.advice_text import next_steps
 from advisor.management.prediction_text import accuracy_text, calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
+from advisor.management.recommendation_text import recommendation_text
 from advisor.models import (
     PredictionScore,
     Recommendation,
     RecommendationState,
     ResourceStatus,
 )
-from advisor.queries.advice_detail import advice_detail
 from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.queries.track_record import track_record
 
@@ -92,7 +84,9 @@ class Command(ProductCommand):
             }
             self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
         else:
-            self.stdout.write(f"{_text(found)}\n\n{next_steps(found, now=timezone.now())}")
+            self.stdout.write(
+                f"{recommendation_text(found)}\n\n{next_steps(found, now=timezone.now())}"
+            )
             if found.policies.exists():
                 self.stdout.write(f"\n{prediction_text(found)}")
             if same is not None:
@@ -100,25 +94,6 @@ class Command(ProductCommand):
                 self.stdout.write(f"\nRecomputed from its stored inputs: {what}")
         if same is False:
             raise SystemExit(1)
-
-
-def _text(row: Recommendation) -> str:
-    """Formatted if this version knows the format, else the stored JSON."""
-    kind = kind_of(row)
-    advice = advice_detail(row)
-    if advice is not None:
-        return other_advice_text(row, advice)
-    if kind is not None and kind.publishes:
-        try:
-            answer = loads(kind.advice, row.answer)
-        except CanonicalError:
-            answer = None
-        match answer:
-            case PolicyDraft():
-                return draft_text(row, answer)
-            case PolicyAnswer():
-                return policy_text(row, answer)
-    return f"{row.summary}\n\n{json.dumps(json.loads(row.answer), indent=2)}"
 
 
 def _score(row: Recommendation) -> dict[str, Any] | None:

@@ -1,0 +1,1515 @@
+"""The API of Sluice, an operation a method. scripts/api_client.py makes this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from sluice_client.connection import Connection
+
+
+class AdapterKind(StrEnum):
+    VNIC = "vnic"
+    CGROUP = "cgroup"
+    VDISK = "vdisk"
+    MOUNT = "mount"
+
+
+class AgentState(StrEnum):
+    NOT_ENROLLED = "not_enrolled"
+    WAITING = "waiting"
+    SILENT = "silent"
+    FAILING = "failing"
+    BEHIND = "behind"
+    DRY_RUN = "dry_run"
+    ENFORCING = "enforcing"
+    IDLE = "idle"
+
+
+class CongestionState(StrEnum):
+    CLEAR = "clear"
+    CONGESTED = "congested"
+    STALLED = "stalled"
+    UNKNOWN = "unknown"
+
+
+class ImportState(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    QUESTION = "question"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class IoCount(StrEnum):
+    PLAIN = "plain"
+    PER_32_KIB = "per_32_kib"
+
+
+class LimitScope(StrEnum):
+    PER_VDISK = "per_vdisk"
+    POOLED = "pooled"
+
+
+class RecommendationState(StrEnum):
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    SUPERSEDED = "superseded"
+    EXPIRED = "expired"
+
+
+class Recurrence(StrEnum):
+    ONCE = "once"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+class ReservationMode(StrEnum):
+    FLOOR = "floor"
+    ADDITIVE = "additive"
+
+
+class ResourceKind(StrEnum):
+    DATASTORE = "datastore"
+    UPLINK = "uplink"
+
+
+class Role(StrEnum):
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+    OWNER = "owner"
+
+
+class Scope(StrEnum):
+    INGEST = "ingest"
+    ENFORCE = "enforce"
+    METRICS = "metrics"
+    READ = "read"
+    WRITE = "write"
+
+
+class ThresholdMode(StrEnum):
+    FIXED = "fixed"
+    BASELINE = "baseline"
+    PEAK_THROUGHPUT = "peak_throughput"
+
+
+class Tier(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Unit(StrEnum):
+    IOPS = "iops"
+    BYTES_PER_S = "bytes_per_s"
+    BITS_PER_S = "bits_per_s"
+
+
+class WorkloadKind(StrEnum):
+    VM = "vm"
+    CONTAINER = "container"
+    POD = "pod"
+    UNIT = "unit"
+    SLICE = "slice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationFilter:
+    """See `AllocationFilter` in openapi.json."""
+
+    cursor: str | None = None
+    host_id: int | None = None
+    limit: int = 50
+    resource_id: int | None = None
+    workload_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationPage:
+    """See `AllocationPage` in openapi.json."""
+
+    items: list[AllocationRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationRow:
+    """What a workload has on a resource, in its `unit`; no limit is null."""
+
+    adapter: str
+    adapter_kind: AdapterKind
+    host: str
+    host_id: int
+    id: int
+    io_count: IoCount
+    is_found: bool
+    limit: float | None
+    limit_scope: LimitScope
+    pool: str | None
+    reservation: float
+    resource: str
+    resource_id: int
+    selector: str
+    selector_kind: str
+    shares: int | None
+    shares_in_effect: int
+    size_bytes: float | None
+    tier: Tier
+    unit: Unit
+    vdisk: str
+    workload: str
+    workload_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
+    """See `AuditPage` in openapi.json."""
+
+    items: list[AuditRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """An entry of the chain; `hash` is over everything before it too."""
+
+    action: str
+    actor: str
+    address: str
+    at: datetime
+    details: dict[str, Any]
+    hash: str
+    id: int
+    number: int
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateGrant:
+    """All controls of an allocation, in the unit of its resource; no limit is null."""
+
+    allocation_id: int
+    limit: float | None = None
+    reservation: float = 0.0
+    shares: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlChange:
+    """A control of one allocation; values are in the unit of the resource, null is none."""
+
+    after: float | None
+    before: float | None
+    control: str
+    host: str
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A decision; without a policy a person does the work, and `version` is null."""
+
+    gap: str
+    id: int
+    policy_state: str | None
+    resource: str
+    state: RecommendationState
+    topic: str
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """See `Draft` in openapi.json."""
+
+    recommendation_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostDepth:
+    """How many commands a host has on its way to the resource at most."""
+
+    host: str
+    queue_depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFilter:
+    """See `HostFilter` in openapi.json."""
+
+    cursor: str | None = None
+    limit: int = 50
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPage:
+    """See `HostPage` in openapi.json."""
+
+    items: list[HostRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    """A host; a reason is empty where nothing is wrong."""
+
+    agent_reason: str
+    agent_state: AgentState
+    agent_version: str
+    allocation_count: int
+    applied_revision: int | None
+    drift_count: int
+    id: int
+    last_pull_at: datetime | None
+    last_report_at: datetime | None
+    last_sample_at: datetime | None
+    left_out: list[str]
+    mechanisms: list[str]
+    name: str
+    published_revision: int | None
+    sample_reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPage:
+    """See `ImportPage` in openapi.json."""
+
+    items: list[ImportRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRow:
+    """
+
+    Files that are imported together; their times were moved by `shift_s`, null: by nothing.
+    """
+
+    ended_at: datetime | None
+    files: list[ImportedFile]
+    id: int
+    problem: str
+    shift_s: int | None
+    started_at: datetime
+    started_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedFile:
+    """See `ImportedFile` in openapi.json."""
+
+    accepted: int
+    first_at: datetime | None
+    format: str
+    hosts: list[Any]
+    ignored: int
+    last_at: datetime | None
+    name: str
+    problem: str
+    rejected: int
+    size_bytes: int
+    state: ImportState
+    too_old: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentDetail:
+    """The same with its cause; `text` is what `sluice incidents ID` prints."""
+
+    aggressors: list[IncidentParty]
+    ended_at: datetime | None
+    id: int
+    load_from_outside: str
+    maintenance_window: str | None
+    maintenance_window_reason: str
+    peak_value: float | None
+    resource: str
+    resource_id: int
+    signals: list[dict[str, Any]]
+    started_at: datetime
+    study: dict[str, Any]
+    text: str
+    threshold: float | None
+    victims: list[IncidentParty]
+    withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentFilter:
+    """See `IncidentFilter` in openapi.json."""
+
+    cursor: str | None = None
+    is_open: bool | None = None
+    limit: int = 50
+    resource_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentLine:
+    """An incident; `peak_value` and `threshold` are in the level unit of its resource."""
+
+    aggressors: list[IncidentParty]
+    ended_at: datetime | None
+    id: int
+    load_from_outside: str
+    maintenance_window: str | None
+    maintenance_window_reason: str
+    peak_value: float | None
+    resource: str
+    resource_id: int
+    signals: list[dict[str, Any]]
+    started_at: datetime
+    threshold: float | None
+    victims: list[IncidentParty]
+    withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentPage:
+    """See `IncidentPage` in openapi.json."""
+
+    items: list[IncidentLine]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentParty:
+    """
+
+    A workload in an incident; rates are in the unit of the resource, null: not measured.
+    """
+
+    entitlement: float | None = None
+    excess_ratio: float | None = None
+    part_ratio: float | None = None
+    rate: float | None = None
+    reservation: float | None = None
+    shortfall_ratio: float | None = None
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceWindowPage:
+    """See `MaintenanceWindowPage` in openapi.json."""
+
+    items: list[MaintenanceWindowRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceWindowRow:
+    """A window; without resources it covers all, without workloads anybody may be busy."""
+
+    id: int
+    length_s: float
+    name: str
+    recurrence: Recurrence
+    resources: list[str]
+    starts_at: datetime
+    workloads: list[str]
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """As whom the token of the request acts, and where."""
+
+    expires_at: datetime | None
+    organisation: str
+    role: Role
+    scope: Scope
+    username: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberPage:
+    """See `MemberPage` in openapi.json."""
+
+    items: list[MemberRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRow:
+    """See `MemberRow` in openapi.json."""
+
+    id: int
+    last_login_at: datetime | None
+    mail: str
+    role: Role
+    username: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Muted:
+    """Whether the new window explains the incident, and why not if it does not."""
+
+    is_explained: bool
+    maintenance_window_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMaintenanceWindow:
+    """See `NewMaintenanceWindow` in openapi.json."""
+
+    length_s: float
+    name: str
+    recurrence: Any = "once"
+    resources: list[str] = field(default_factory=list)
+    starts_at: datetime
+    workloads: list[str] = field(default_factory=list)
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewResource:
+    """Without a unit, mode or threshold that of its kind is taken."""
+
+    capacity: float | None = None
+    kind: Literal["datastore", "uplink", "volume"]
+    line_rate: float | None = None
+    mode: ReservationMode | None = None
+    name: str
+    reached_by: list[Place]
+    threshold: float | None = None
+    unit: Unit | None = None
+    window_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paged:
+    """What every list can be asked for."""
+
+    cursor: str | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """See `Place` in openapi.json."""
+
+    device: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedWork:
+    """A maintenance window on the resource of the incident, for those who caused it."""
+
+    length_s: float
+    name: str
+    recurrence: Any = "once"
+    starts_at: datetime
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAllocation:
+    """What a policy gives a workload, in the unit of the resource; no limit is null."""
+
+    allocation: int
+    entitlement: float | None
+    limit: float | None
+    reservation: float
+    shares: int
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFileChange:
+    """What becomes of an entry; `before` and `after` are as a file has them."""
+
+    after: Any
+    before: Any
+    name: str
+    section: str
+    settings: list[dict[str, Any]]
+    verb: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFileOrder:
+    """See `PolicyFileOrder` in openapi.json."""
+
+    may_remove: bool = False
+    may_remove_most: bool = False
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFilePlan:
+    """What a file changes; `text` is what `sluice plan` prints."""
+
+    changed: int
+    changes: list[PolicyFileChange]
+    is_applied: bool
+    made: int
+    removed: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFileQuestion:
+    """See `PolicyFileQuestion` in openapi.json."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFileText:
+    """A policy file in YAML."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFilter:
+    """See `PolicyFilter` in openapi.json."""
+
+    cursor: str | None = None
+    limit: int = 50
+    resource_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPage:
+    """See `PolicyPage` in openapi.json."""
+
+    items: list[PolicyVersion]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyVersion:
+    """A version of the policy of a resource; only the newest has a state of its own."""
+
+    allocations: list[PolicyAllocation]
+    capacity: float | None
+    created_at: datetime
+    created_by: str | None
+    gap: str
+    id: int
+    in_force: bool
+    pools: list[dict[str, Any]]
+    recommendation_id: int | None
+    resource: str
+    resource_id: int
+    rollback_of_version: int | None
+    state: str
+    unit: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolFilter:
+    """See `PoolFilter` in openapi.json."""
+
+    cursor: str | None = None
+    limit: int = 50
+    resource_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPage:
+    """See `PoolPage` in openapi.json."""
+
+    items: list[PoolRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRow:
+    """
+
+    A pool as it is stated, in its `unit`; without shares each member counts with its own.
+    """
+
+    id: int
+    limit: float | None
+    members: list[str]
+    name: str
+    reservation: float
+    resource: str
+    resource_id: int
+    shares: int | None
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A host, and the device by which it reaches the resource."""
+
+    device: str
+    host: str
+    queue_depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendationDetail:
+    """
+
+    The same with everything behind it; `text` is what `sluice recommendations ID` prints.
+    """
+
+    answer: dict[str, Any]
+    changes: list[ControlChange]
+    created_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+    decision_reason: str
+    effects: list[WorkloadEffect]
+    expires_at: datetime
+    hosts: list[str]
+    hosts_without_agent: list[str]
+    id: int
+    incident_id: int | None
+    kind: str
+    policy_version: int | None
+    resource: str
+    resource_id: int
+    state: RecommendationState
+    subject: str
+    summary: str
+    text: str
+    topic: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendationFilter:
+    """See `RecommendationFilter` in openapi.json."""
+
+    cursor: str | None = None
+    kind: str | None = None
+    limit: int = 50
+    resource_id: int | None = None
+    state: RecommendationState | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendationLine:
+    """A recommendation as lists show it; an open one that is over is `expired`."""
+
+    created_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+    decision_reason: str
+    expires_at: datetime
+    id: int
+    incident_id: int | None
+    kind: str
+    resource: str
+    resource_id: int
+    state: RecommendationState
+    subject: str
+    summary: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendationPage:
+    """See `RecommendationPage` in openapi.json."""
+
+    items: list[RecommendationLine]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """See `Rejection` in openapi.json."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceChange:
+    """What is left out stays as it is."""
+
+    alarms_per_week: float | Literal["shared", "none"] | None = None
+    capacity: float | None = None
+    disks: str | None = None
+    host_queue_depths: list[HostDepth] = field(default_factory=list)
+    line_rate: float | None = None
+    lun_queue_depth: int | None = None
+    size_bytes: float | None = None
+    threshold: float | None = None
+    threshold_mode: ThresholdMode | None = None
+    used_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceDetail:
+    """The same with what is stated or was found of it."""
+
+    advice_gap: str
+    alarms_per_week: float | None
+    alarms_shared_by: int | None
+    capacity: float | None
+    discovered: bool
+    disks: str
+    evaluated_at: datetime | None
+    id: int
+    is_stale: bool
+    kind: str
+    level_unit: str
+    line_rate: float | None
+    lun_queue_depth: int | None
+    maintenance_window: str | None
+    mode: ReservationMode
+    name: str
+    reached_by: list[Reached]
+    reason: str
+    size_bytes: float | None
+    state: CongestionState
+    state_since: datetime | None
+    stated_threshold: float
+    threshold: float | None
+    threshold_mode: ThresholdMode
+    unit: Unit
+    used_bytes: float | None
+    value: float | None
+    vanished_at: datetime | None
+    window_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceFilter:
+    """See `ResourceFilter` in openapi.json."""
+
+    cursor: str | None = None
+    kind: ResourceKind | None = None
+    limit: int = 50
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLine:
+    """A resource with its newest state; `value` and `threshold` are in `level_unit`."""
+
+    advice_gap: str
+    capacity: float | None
+    evaluated_at: datetime | None
+    id: int
+    is_stale: bool
+    kind: str
+    level_unit: str
+    maintenance_window: str | None
+    name: str
+    reason: str
+    state: CongestionState
+    state_since: datetime | None
+    threshold: float | None
+    unit: Unit
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePage:
+    """See `ResourcePage` in openapi.json."""
+
+    items: list[ResourceLine]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollBack:
+    """See `RollBack` in openapi.json."""
+
+    to_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """A rule on each line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectorChoice:
+    """How the host's agent recognises the I/O of the workload."""
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedAllocation:
+    """All that is stated; what is left out is cleared. A missing workload is created."""
+
+    adapter: str
+    adapter_kind: AdapterKind
+    host: str | None = None
+    io_count: IoCount | None = None
+    limit: float | None = None
+    limit_scope: LimitScope | None = None
+    may_exceed: bool = False
+    reservation: float = 0.0
+    selector: SelectorChoice | None = None
+    shares: int | None = None
+    size_bytes: float | None = None
+    tier: Tier | None = None
+    vdisk: str = ""
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedPool:
+    """All terms of a pool; what is left out is cleared, but for members, which are kept."""
+
+    limit: float | None = None
+    members: list[str] | None = field(default_factory=list)
+    name: str
+    reservation: float = 0.0
+    shares: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemStatus:
+    """
+
+    The state of every resource and the health of Sluice, as `sluice status --json` has them.
+    """
+
+    exit_status: int
+    health: dict[str, Any]
+    resources: list[dict[str, Any]]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPage:
+    """See `TokenPage` in openapi.json."""
+
+    items: list[TokenRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRow:
+    """A token without its secret, which is stored nowhere."""
+
+    created_at: datetime
+    expires_at: datetime | None
+    host: str | None
+    id: int
+    is_valid: bool
+    last_used_at: datetime | None
+    name: str
+    revoked_at: datetime | None
+    scope: Scope
+    username: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfAnswer:
+    """Every workload now and then, as `sluice what-if --json` has it."""
+
+    began_at: datetime
+    capacity: float
+    capacity_source: str
+    congested_windows: int
+    ended_at: datetime
+    policy_gap: str
+    reason: str
+    refused: list[Any]
+    resource: str
+    unit: str
+    windows: int
+    workloads: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfQuestion:
+    """Allocations that are not named keep what is proposed for them."""
+
+    grants: list[CandidateGrant] = field(default_factory=list)
+    hours: float = 24.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfSimulation:
+    """See `WhatIfSimulation` in openapi.json."""
+
+    capacity: float | None = None
+    grants: list[CandidateGrant] = field(default_factory=list)
+    hours: float = 24.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadChange:
+    """See `WorkloadChange` in openapi.json."""
+
+    tier: Tier | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadEffect:
+    """What a workload gets before and after, in the unit of the resource; null: not known."""
+
+    after: float | None
+    before: float | None
+    host: str
+    measured_since: float | None
+    unsure: str
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFilter:
+    """See `WorkloadFilter` in openapi.json."""
+
+    cursor: str | None = None
+    is_present: bool | None = None
+    limit: int = 50
+    name: str | None = None
+    tier: Tier | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPage:
+    """See `WorkloadPage` in openapi.json."""
+
+    items: list[WorkloadRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRow:
+    """
+
+    A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names.
+    """
+
+    attributes: list[Any]
+    id: int
+    is_found: bool
+    is_tier_stated: bool
+    kind: WorkloadKind
+    known_by: list[Any]
+    name: str
+    reasons: list[Any]
+    tier: Tier
+    tier_reason: str
+    vanished_at: datetime | None
+
+
+class Api:
+    """Every operation of the API, as the person of a token."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def list_allocations(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        resource_id: int | None = None,
+        workload_id: int | None = None,
+        host_id: int | None = None,
+    ) -> AllocationPage:
+        """List the allocations of workloads on resources."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/allocations",
+            AllocationPage,
+            query={
+                "cursor": cursor,
+                "limit": limit,
+                "resource_id": resource_id,
+                "workload_id": workload_id,
+                "host_id": host_id,
+            },
+        )
+
+    def remove_allocation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove an allocation; the policy in force stays."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/allocations/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_allocation(self, pk: int) -> AllocationRow:
+        """Read an allocation."""
+        return self.connection.ask("GET", f"/api/v1/allocations/{pk}", AllocationRow)
+
+    def list_audit_entries(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> AuditPage:
+        """List who did what, newest first; takes an admin."""
+        return self.connection.ask(
+            "GET", "/api/v1/audit", AuditPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def list_hosts(
+        self, *, cursor: str | None = None, limit: int | None = None, name: str | None = None
+    ) -> HostPage:
+        """List hosts."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/hosts",
+            HostPage,
+            query={"cursor": cursor, "limit": limit, "name": name},
+        )
+
+    def get_host(self, pk: int) -> HostRow:
+        """Read a host."""
+        return self.connection.ask("GET", f"/api/v1/hosts/{pk}", HostRow)
+
+    def list_imports(self, *, cursor: str | None = None, limit: int | None = None) -> ImportPage:
+        """List imports, newest first."""
+        return self.connection.ask(
+            "GET", "/api/v1/imports", ImportPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def get_import(self, pk: int) -> ImportRow:
+        """Read an import."""
+        return self.connection.ask("GET", f"/api/v1/imports/{pk}", ImportRow)
+
+    def list_incidents(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        resource_id: int | None = None,
+        is_open: bool | None = None,
+    ) -> IncidentPage:
+        """List incidents, newest first."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/incidents",
+            IncidentPage,
+            query={
+                "cursor": cursor,
+                "limit": limit,
+                "resource_id": resource_id,
+                "is_open": is_open,
+            },
+        )
+
+    def get_incident(self, pk: int) -> IncidentDetail:
+        """Read an incident with its cause; one that was withdrawn has its number still."""
+        return self.connection.ask("GET", f"/api/v1/incidents/{pk}", IncidentDetail)
+
+    def mute_incident(
+        self, pk: int, body: PlannedWork, *, idempotency_key: str | None = None
+    ) -> Muted:
+        """State planned work that explains an incident, so that its like raises no alarm."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/incidents/{pk}/mute",
+            Muted,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def list_maintenance_windows(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> MaintenanceWindowPage:
+        """List maintenance windows."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/maintenance-windows",
+            MaintenanceWindowPage,
+            query={"cursor": cursor, "limit": limit},
+        )
+
+    def create_maintenance_window(
+        self, body: NewMaintenanceWindow, *, idempotency_key: str | None = None
+    ) -> MaintenanceWindowRow:
+        """State planned work."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/maintenance-windows",
+            MaintenanceWindowRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def remove_planned_work(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a window; the congestion that it explained raises alarms again."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/maintenance-windows/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_maintenance_window(self, pk: int) -> MaintenanceWindowRow:
+        """Read a maintenance window."""
+        return self.connection.ask(
+            "GET", f"/api/v1/maintenance-windows/{pk}", MaintenanceWindowRow
+        )
+
+    def get_me(self) -> Me:
+        """Read as whom the token acts."""
+        return self.connection.ask("GET", "/api/v1/me", Me)
+
+    def list_members(self, *, cursor: str | None = None, limit: int | None = None) -> MemberPage:
+        """List the members of the organisation."""
+        return self.connection.ask(
+            "GET", "/api/v1/members", MemberPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def get_member(self, pk: int) -> MemberRow:
+        """Read a member of the organisation."""
+        return self.connection.ask("GET", f"/api/v1/members/{pk}", MemberRow)
+
+    def list_policies(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        resource_id: int | None = None,
+    ) -> PolicyPage:
+        """List policy versions, newest first."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/policies",
+            PolicyPage,
+            query={"cursor": cursor, "limit": limit, "resource_id": resource_id},
+        )
+
+    def get_policy(self, pk: int) -> PolicyVersion:
+        """Read a policy version. Its ETag is that of the newest version of its resource."""
+        return self.connection.ask("GET", f"/api/v1/policies/{pk}", PolicyVersion)
+
+    def export_policy_file(self) -> PolicyFileText:
+        """Export what people stated, as a policy file that can be taken over elsewhere."""
+        return self.connection.ask("GET", "/api/v1/policy-file", PolicyFileText)
+
+    def apply_policy(
+        self,
+        body: PolicyFileOrder,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> PolicyFilePlan:
+        """Take a policy file over. No host is changed: that takes an approved policy."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/policy-file/apply",
+            PolicyFilePlan,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def plan_policy(
+        self, body: PolicyFileQuestion, *, idempotency_key: str | None = None
+    ) -> PolicyFilePlan:
+        """Show what a policy file would change; nothing is changed."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/policy-file/plan",
+            PolicyFilePlan,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def list_pools(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        resource_id: int | None = None,
+    ) -> PoolPage:
+        """List pools."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/pools",
+            PoolPage,
+            query={"cursor": cursor, "limit": limit, "resource_id": resource_id},
+        )
+
+    def remove_pool(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a pool; its members keep their own terms."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/pools/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_pool(self, pk: int) -> PoolRow:
+        """Read a pool."""
+        return self.connection.ask("GET", f"/api/v1/pools/{pk}", PoolRow)
+
+    def list_recommendations(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        state: RecommendationState | None = None,
+        kind: str | None = None,
+        resource_id: int | None = None,
+    ) -> RecommendationPage:
+        """List recommendations, newest first."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/recommendations",
+            RecommendationPage,
+            query={
+                "cursor": cursor,
+                "limit": limit,
+                "state": state,
+                "kind": kind,
+                "resource_id": resource_id,
+            },
+        )
+
+    def get_recommendation(self, pk: int) -> RecommendationDetail:
+        """Read a recommendation with its evidence."""
+        return self.connection.ask("GET", f"/api/v1/recommendations/{pk}", RecommendationDetail)
+
+    def approve_recommendation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Decided:
+        """
+
+        Approve: it becomes the newest policy of its resource, or its advice is accepted.
+        """
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/recommendations/{pk}/approve",
+            Decided,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def reject_recommendation(
+        self,
+        pk: int,
+        body: Rejection,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Decided:
+        """Reject with a reason; nothing on any host changes."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/recommendations/{pk}/reject",
+            Decided,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def list_resources(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        kind: ResourceKind | None = None,
+        name: str | None = None,
+    ) -> ResourcePage:
+        """List resources with their newest state."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/resources",
+            ResourcePage,
+            query={"cursor": cursor, "limit": limit, "kind": kind, "name": name},
+        )
+
+    def create_resource(
+        self, body: NewResource, *, idempotency_key: str | None = None
+    ) -> ResourceDetail:
+        """Describe a resource; one that was found on one of the devices is taken over."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/resources",
+            ResourceDetail,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def remove_resource(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a resource with its allocations and history."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/resources/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_resource(self, pk: int) -> ResourceDetail:
+        """Read a resource with what is stated of it; its ETag is of what is stated."""
+        return self.connection.ask("GET", f"/api/v1/resources/{pk}", ResourceDetail)
+
+    def change_stated_resource(
+        self,
+        pk: int,
+        body: ResourceChange,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> ResourceDetail:
+        """Change what is stated of a resource."""
+        return self.connection.ask(
+            "PATCH",
+            f"/api/v1/resources/{pk}",
+            ResourceDetail,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def state_allocation(
+        self,
+        pk: int,
+        body: StatedAllocation,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> AllocationRow:
+        """State what a workload has on a resource, for one host and virtual disk."""
+        return self.connection.ask(
+            "PUT",
+            f"/api/v1/resources/{pk}/allocations",
+            AllocationRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def state_pool(
+        self,
+        pk: int,
+        body: StatedPool,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> PoolRow:
+        """State a pool of an uplink, by its name."""
+        return self.connection.ask(
+            "PUT",
+            f"/api/v1/resources/{pk}/pools",
+            PoolRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def roll_back_policy(
+        self,
+        pk: int,
+        body: RollBack,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> PolicyVersion:
+        """Publish an earlier version of the policy of a resource again, as a new version."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/resources/{pk}/rollback",
+            PolicyVersion,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def simulate_what_if(
+        self, pk: int, body: WhatIfSimulation, *, idempotency_key: str | None = None
+    ) -> WhatIfAnswer:
+        """Simulate other settings on stored history; nothing is changed."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/resources/{pk}/what-if",
+            WhatIfAnswer,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def draft_what_if(
+        self, pk: int, body: WhatIfQuestion, *, idempotency_key: str | None = None
+    ) -> Draft:
+        """Save other settings as a recommendation, which is approved like any other."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/resources/{pk}/what-if/draft",
+            Draft,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def get_rules(self) -> Rules:
+        """Read the rules that give tiers and say which devices are one."""
+        return self.connection.ask("GET", "/api/v1/rules", Rules)
+
+    def state_rules(
+        self, body: Rules, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Rules:
+        """Take these rules instead of those before; they act when it is looked next."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/rules",
+            Rules,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_status(self) -> SystemStatus:
+        """Read the state of all resources, and the health of Sluice itself."""
+        return self.connection.ask("GET", "/api/v1/status", SystemStatus)
+
+    def list_tokens(self, *, cursor: str | None = None, limit: int | None = None) -> TokenPage:
+        """List the tokens of the organisation; takes an admin."""
+        return self.connection.ask(
+            "GET", "/api/v1/tokens", TokenPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def list_workloads(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        name: str | None = None,
+        tier: Tier | None = None,
+        is_present: bool | None = None,
+    ) -> WorkloadPage:
+        """List workloads."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/workloads",
+            WorkloadPage,
+            query={
+                "cursor": cursor,
+                "limit": limit,
+                "name": name,
+                "tier": tier,
+                "is_present": is_present,
+            },
+        )
+
+    def get_workload(self, pk: int) -> WorkloadRow:
+        """Read a workload."""
+        return self.connection.ask("GET", f"/api/v1/workloads/{pk}", WorkloadRow)
+
+    def change_workload(
+        self,
+        pk: int,
+        body: WorkloadChange,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> WorkloadRow:
+        """State the tier of a workload on all resources, or leave it to rules again."""
+        return self.connection.ask(
+            "PATCH",
+            f"/api/v1/workloads/{pk}",
+            WorkloadRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )

@@ -1,0 +1,152 @@
+"""Who is in the organisation, with which tokens, and who did what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from ninja import Query, Router, Schema
+
+from accounts.models import AuditEntry, Membership, Role, Scope, Token
+from accounts.roles import Action
+from web.api.v1.cursor import Page, Paged, page_of
+from web.api.v1.door import acting, asker_of, token_of
+from web.api.v1.fields import Pk
+
+router = Router(tags=["people"])
+
+
+class Me(Schema):
+    """As whom the token of the request acts, and where."""
+
+    username: str
+    role: Role
+    organisation: str
+    scope: Scope
+    expires_at: datetime | None
+
+
+class MemberRow(Schema):
+    id: int
+    username: str
+    role: Role
+    mail: str
+    last_login_at: datetime | None
+
+
+class MemberPage(Page):
+    items: list[MemberRow]
+
+
+class TokenRow(Schema):
+    """A token without its secret, which is stored nowhere."""
+
+    id: int
+    name: str
+    scope: Scope
+    host: str | None
+    username: str | None
+    is_valid: bool
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class TokenPage(Page):
+    items: list[TokenRow]
+
+
+class AuditRow(Schema):
+    """An entry of the chain; `hash` is over everything before it too."""
+
+    id: int
+    number: int
+    at: datetime
+    actor: str
+    address: str
+    action: str
+    subject: str
+    details: dict[str, Any]
+    hash: str
+
+
+class AuditPage(Page):
+    items: list[AuditRow]
+
+
+@router.get("me", response=Me)
+def get_me(request: HttpRequest) -> Any:
+    """Read as whom the token acts."""
+    membership, token = asker_of(request).membership, token_of(request)
+    return {
+        "username": membership.user.get_username(),
+        "role": membership.role,
+        "organisation": membership.organisation.slug,
+        "scope": token.scope,
+        "expires_at": token.expires_at,
+    }
+
+
+@router.get("members", response=MemberPage)
+def list_members(request: HttpRequest, asked: Query[Paged]) -> Any:
+    """List the members of the organisation."""
+    organisation = asker_of(request).membership.organisation
+    rows = Membership.objects.filter(organisation=organisation).select_related("user")
+    found, cursor = page_of(rows, asked)
+    return {"items": [_member(row) for row in found], "next_cursor": cursor}
+
+
+@router.get("members/{int:pk}", response=MemberRow)
+def get_member(request: HttpRequest, pk: Pk) -> Any:
+    """Read a member of the organisation."""
+    organisation = asker_of(request).membership.organisation
+    rows = Membership.objects.filter(organisation=organisation).select_related("user")
+    return _member(get_object_or_404(rows, pk=pk))
+
+
+@router.get("tokens", response=TokenPage)
+def list_tokens(request: HttpRequest, asked: Query[Paged]) -> Any:
+    """List the tokens of the organisation; takes an admin."""
+    scope = acting(request, Action.MANAGE_TOKENS).scope
+    rows = scope.rows(Token).select_related("host", "user")
+    found, cursor = page_of(rows, asked)
+    return {"items": [_token(row) for row in found], "next_cursor": cursor}
+
+
+@router.get("audit", response=AuditPage)
+def list_audit_entries(request: HttpRequest, asked: Query[Paged]) -> Any:
+    """List who did what, newest first; takes an admin."""
+    rows = acting(request, Action.MANAGE_MEMBERS).scope.rows(AuditEntry)
+    found, cursor = page_of(rows, asked, newest_first=True)
+    items = [{name: getattr(row, name) for name in AuditRow.model_fields} for row in found]
+    return {"items": items, "next_cursor": cursor}
+
+
+def _member(row: Membership) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "username": row.user.get_username(),
+        "role": row.role,
+        "mail": row.user.email,
+        "last_login_at": row.user.last_login,
+    }
+
+
+def _token(row: Token) -> dict[str, Any]:
+    is_over = row.expires_at is not None and row.expires_at <= timezone.now()
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "scope": row.scope,
+        "host": row.host.name if row.host else None,
+        "username": row.user.get_username() if row.user else None,
+        "is_valid": row.revoked_at is None and not is_over,
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+        "revoked_at": row.revoked_at,
+        "last_used_at": row.last_used_at,
+    }
