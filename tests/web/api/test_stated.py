@@ -283,7 +283,7 @@ maintenance:
     assert [problem(one) for one in (asked, many)] == [(409, "refused")] * 2
     assert applied["is_applied"]
     assert sorted(one.name for one in MaintenanceWindow.objects.all()) == ["other", "third"]
-    assert AuditEntry.objects.last().action == "apply policy file"
+    assert AuditEntry.objects.last().action == "apply a policy file"
 
 
 def test_wrong_policy_file_is_told_by_line(program: Program) -> None:

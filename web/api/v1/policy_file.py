@@ -107,8 +107,9 @@ def apply_policy(request: HttpRequest, asked: PolicyFileOrder) -> Any:
         )
     told = _plan(request, read, changes, is_applied=True)
     if changes:
-        apply_policy_file(organisation, read, expected=changes, now=timezone.now())
-        noted(workspace, "apply policy file", plan_text(changes).rpartition("\n")[2])
+        apply_policy_file(
+            organisation, read, expected=changes, actor=workspace.actor, now=timezone.now()
+        )
     return told
 
 
