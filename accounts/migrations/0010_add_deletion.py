@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0008_tokens_of_people'),
+        ('accounts', '0009_kept_answers'),
     ]
 
     operations = [
