@@ -53,5 +53,10 @@ def member_actor(membership: Membership) -> Actor:
     )
 
 
+def provider_actor(name: str) -> Actor:
+    """What the login provider says about who logs in, as the one who acts."""
+    return Actor(name=name, role=Role.OWNER, address=_ADDRESS.get())
+
+
 COMMAND_LINE = Actor(name="command line", role=Role.OWNER)
 """Whoever can run `sluice` can write to the database too, so nothing is refused."""

@@ -62,8 +62,8 @@ OF_PROGRAMS = {
     "ingest-write", "ingest-write-v1", "ingest-query-v1", "ingest-remote-write", "ingest-otlp",
 }  # fmt: skip
 """What takes a token, whoever is logged in."""
-OF_PERSONS = ("account_", "mfa_", "usersessions_", "end-session")
-"""The names of django-allauth's routes begin so; they are of a person, and of no organisation."""
+OF_PERSONS = ("account_", "mfa_", "usersessions_", "end-session", "oidc-")
+"""The names of routes begin so that are of a person, and of no organisation."""
 OF_VIEWERS = {"choose-organisation", "logout", "what-if"}
 """What a viewer may send: it changes no row of an organisation."""
 REFUSED = {400, 401, 403, 404, 405, 410}
