@@ -168,7 +168,7 @@ LOGIN_REDIRECT_URL = "/"
 
 # --- Logins (docs/decisions/0040)
 
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["web.session_backend.PersonBackend"]
 SIGN_UP_OPEN = env.boolean("SLUICE_SIGN_UP", default=False)
 ACCOUNT_ADAPTER = "web.account_adapter.AccountAdapter"
 # The company's login, by OpenID Connect (docs/decisions/0044); None: there is none.

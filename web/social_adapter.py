@@ -43,7 +43,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         return BoundedSession()
 
     def get_connect_redirect_url(self, *_: Any) -> str:
-        return reverse("overview")
+        return reverse("profile")
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Turn away who would not know afterwards why they see nothing."""

@@ -1,6 +1,7 @@
 from accounts.models.audit import AuditEntry
 from accounts.models.invitation import Invitation
 from accounts.models.organisation import Membership, Organisation
+from accounts.models.profile import Profile
 from accounts.models.token import Scope, Token
 from accounts.roles import Role
 
@@ -9,6 +10,7 @@ __all__ = [
     "Invitation",
     "Membership",
     "Organisation",
+    "Profile",
     "Role",
     "Scope",
     "Token",

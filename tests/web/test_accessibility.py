@@ -33,6 +33,7 @@ PAGES: dict[str, Addresses] = {
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
     "members": lambda _: "/settings/members/",
+    "profile": lambda _: "/settings/profile/",
     "search": lambda _: "/search/?q=kvm",
 }
 
