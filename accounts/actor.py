@@ -24,9 +24,12 @@ class Actor:
     user_id: int | None = None
     address: str = ""
 
+    def may(self, action: Action) -> bool:
+        return allows(self.role, action)
+
     def require(self, action: Action) -> None:
         """Raise NotAllowed unless the role allows it."""
-        if not allows(self.role, action):
+        if not self.may(action):
             raise NotAllowed(f"{self.name} is {self.role} here and may not {action}")
 
 

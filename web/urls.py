@@ -28,6 +28,7 @@ from web.views import (
     session,
     sessions,
     tables,
+    tokens,
     what_if,
     workload,
 )
@@ -55,6 +56,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         members.withdraw_invitation,
         name="withdraw-invitation",
     ),
+    path("settings/tokens/", tokens.tokens, name="tokens"),
+    path("settings/tokens/make/", tokens.make, name="make-token"),
+    path("settings/tokens/<int:pk>/revoke/", tokens.revoke, name="revoke-token"),
     path("organisation/", session.choose_organisation, name="choose-organisation"),
     path("search/", search.find, name="search"),
     path("resources/<int:pk>/", resource.resource, name="resource"),

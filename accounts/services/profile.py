@@ -23,8 +23,8 @@ def change_profile(*, user: AbstractUser, name: str, time_zone: str, theme: str)
         raise AccountsError(f'there is no time zone "{time_zone[:64]}"; such as Europe/Berlin')
     if theme not in Theme.values:
         raise AccountsError(f"there is no such theme; one of {', '.join(Theme.values)}")
-    if len(name) > LONGEST_NAME:
-        raise AccountsError(f"a name has at most {LONGEST_NAME} letters")
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise AccountsError(f"a name has at most {LONGEST_NAME} letters that can be printed")
     user.first_name, user.last_name = name, ""
     user.save(update_fields=["first_name", "last_name"])
     profile, _ = Profile.objects.update_or_create(

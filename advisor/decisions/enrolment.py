@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import Organisation, Scope, Token
+from accounts.services.tokens import create_token
 from advisor.models import Enforcer
 from ingest.core.lengths import LONGEST_TOKEN_NAME, shortened
 from ingest.models import Host
@@ -29,8 +30,8 @@ def issue_reader_token(*, host: Host) -> str:
         Token.objects.filter(host=host, scope=Scope.INGEST, name=name, revoked_at=None).update(
             revoked_at=timezone.now()
         )
-        _, secret = Token.objects.issue(
-            organisation=host.organisation, scope=Scope.INGEST, name=name, host=host
+        _, secret = create_token(
+            organisation=host.organisation, scope=Scope.INGEST, name=name, host_name=host.name
         )
     return secret
 
@@ -43,8 +44,11 @@ def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) ->
     Token.objects.filter(host=host, scope=Scope.ENFORCE, revoked_at=None).update(
         revoked_at=timezone.now()
     )
-    _, secret = Token.objects.issue(
-        organisation=organisation, scope=Scope.ENFORCE, name=_token_name(host_name), host=host
+    _, secret = create_token(
+        organisation=organisation,
+        scope=Scope.ENFORCE,
+        name=_token_name(host_name),
+        host_name=host_name,
     )
     return Enrolment(host=host, token=secret, signing_key=enforcer.signing_key)
 

@@ -84,6 +84,7 @@ def test_without_a_profile_browser_and_system_decide(vera: Client) -> None:
         ({"time_zone": "../../etc/passwd"}, "no time zone"),
         ({"theme": "pink"}, "no such theme"),
         ({"name": "x" * 151}, "at most 150 letters"),
+        ({"name": "a\x00b"}, "that can be printed"),
     ],
 )
 def test_wrong_input_is_told_and_changes_nothing(

@@ -16,10 +16,11 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from accounts.actor import member_actor
-from accounts.models import Membership, Organisation
+from accounts.models import Membership, Organisation, Scope, Token
 from accounts.models.invitation import Invitation
 from accounts.roles import Role
 from accounts.services.invitations import invite
+from accounts.services.tokens import create_token
 from advisor.models import Incident, Recommendation, Workload
 from config.database_roles import OWN_TABLES, DatabaseRole
 from config.row_walls import COLUMNS, Wall, wall_of
@@ -42,6 +43,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "hosts": lambda fleet: fleet.hosts["kvm-02"].pk,
     "imports": lambda _: ImportRun.objects.order_by("pk")[0].pk,
     "members": lambda fleet: fleet.organisation.memberships.get(user=fleet.people.operator).pk,
+    "tokens": lambda _: Token.objects.order_by("pk")[0].pk,
     "invitations": lambda _: Invitation.objects.order_by("pk")[0].pk,
 }
 """A row of the fleet for the number in a route, by the word before it."""
@@ -121,6 +123,7 @@ def imported(fleet: Fleet) -> Fleet:
         role=Role.VIEWER,
         now=fleet.now,
     )
+    create_token(organisation=fleet.organisation, name="collectors", scope=Scope.INGEST)
     return fleet
 
 
