@@ -17,7 +17,8 @@ from accounts.row_wall import lifted
 from accounts.services.invitations import open_invitation
 from web.client_address import client_address
 from web.company import company
-from web.groups_at_login import settle_roles
+from web.groups_at_login import is_in_by_groups, settle_roles
+from web.login_refusals import Refusal, refusal_page
 
 INVITATION_KEY = "invitation"
 """In the session of who is not logged in: the secret of the link by which they came."""
@@ -48,9 +49,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     ) -> HttpResponse | None:
         answer: HttpResponse | None = super().pre_login(request, user, **said)
         login = _social_login(said)
-        if answer is None and login is not None:
+        if answer is not None:
+            return answer
+        if login is not None:
             settle_roles(user, login)
-        return answer
+        elif settings.OIDC is not None and is_in_by_groups(user):
+            return refusal_page(request, Refusal.AT_THE_PROVIDER)
+        return None
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **said: Any

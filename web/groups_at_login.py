@@ -24,22 +24,21 @@ def groups_of(login: SocialLogin) -> frozenset[str] | None:
     return None
 
 
-def hangs_on_groups(user: AbstractBaseUser) -> bool:
-    """Whether this person has a role because of a group, and groups give roles at all."""
+def is_in_by_groups(user: AbstractBaseUser) -> bool:
+    """Whether this person has a role somewhere because of a group."""
     # Who logs in is nobody yet, to whom the database would show no row.
     with lifted():
-        return bool(company().roles) and has_roles_by_groups(user)
+        return has_roles_by_groups(user)
 
 
 def settle_roles(user: AbstractBaseUser, login: SocialLogin) -> None:
     """Make the person's roles what their groups say."""
     provider = company()
-    if provider.roles:
-        with lifted():
-            apply_groups(
-                user=user,
-                groups=groups_of(login) or frozenset(),
-                table=provider.roles,
-                by=provider_actor(f"groups at {provider.name}"),
-                now=timezone.now(),
-            )
+    with lifted():
+        apply_groups(
+            user=user,
+            groups=groups_of(login) or frozenset(),
+            table=provider.roles,
+            by=provider_actor(f"groups at {provider.name}"),
+            now=timezone.now(),
+        )

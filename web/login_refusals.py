@@ -16,6 +16,7 @@ class Refusal(StrEnum):
     OVER = "over"
     CANCELLED = "cancelled"
     PROVIDER_REFUSED = "provider refused"
+    AT_THE_PROVIDER = "at the provider"
     NO_GROUPS = "no groups"
     OPENS_NOTHING = "opens nothing"
     MAIL_TAKEN = "mail taken"
@@ -49,6 +50,11 @@ PAGES = {
         403,
         "{name} does not let you in",
         "It gave no reason that Sluice knows. Ask who runs it.",
+    ),
+    Refusal.AT_THE_PROVIDER: (
+        403,
+        "You log in at {name}",
+        "Your role here comes from your groups there; a password or passkey of here does not do.",
     ),
     Refusal.NO_GROUPS: (
         403,

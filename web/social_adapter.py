@@ -11,6 +11,8 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialApp, SocialLogin
 from allauth.socialaccount.providers.base import AuthError, AuthProcess
 from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.urls import reverse
 from requests import RequestException
@@ -18,7 +20,7 @@ from requests import RequestException
 from accounts.services.group_roles import roles_by_organisation
 from web.bounded_requests import BoundedSession
 from web.company import company
-from web.groups_at_login import groups_of, hangs_on_groups
+from web.groups_at_login import groups_of, is_in_by_groups
 from web.login_refusals import Refusal, refusal_page
 from web.provider import social_app
 
@@ -55,8 +57,8 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
 
     def _refusal(self, request: HttpRequest, sociallogin: SocialLogin) -> Refusal | None:
         if sociallogin.is_existing:
-            is_mute = groups_of(sociallogin) is None and hangs_on_groups(sociallogin.user)
-            return Refusal.NO_GROUPS if is_mute else None
+            is_mute = bool(company().roles) and groups_of(sociallogin) is None
+            return Refusal.NO_GROUPS if is_mute and is_in_by_groups(sociallogin.user) else None
         if not self.is_open_for_signup(request, sociallogin):
             return Refusal.OPENS_NOTHING
         if any(filter_users_by_email(one.email) for one in sociallogin.email_addresses):
@@ -68,6 +70,17 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         if roles_by_organisation(company().roles, groups_of(sociallogin) or ()):
             return True
         return bool(super().is_open_for_signup(request, sociallogin))
+
+    def save_user(
+        self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None
+    ) -> AbstractBaseUser:
+        """Whole or not at all: of two logins at once one makes the person."""
+        try:
+            with transaction.atomic():
+                person: AbstractBaseUser = super().save_user(request, sociallogin, form)
+        except IntegrityError as error:
+            raise ImmediateHttpResponse(refusal_page(request, Refusal.OVER)) from error
+        return person
 
     def on_authentication_error(
         self,

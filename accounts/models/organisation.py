@@ -64,7 +64,7 @@ class Membership(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
     )
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
-    from_groups = models.BooleanField(default=False)
+    from_groups = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["organisation", "user"]

@@ -89,7 +89,7 @@ class Token(models.Model):
         related_name="tokens",
     )
     digest = models.CharField(max_length=64, unique=True)
-    made_by = models.CharField(max_length=200, blank=True)
+    made_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -6,6 +6,7 @@ import html
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ import requests
 from allauth.account.models import EmailAddress
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.internal import statekit
-from allauth.socialaccount.models import SocialAccount, SocialToken
+from allauth.socialaccount.models import SocialAccount, SocialLogin, SocialToken
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
@@ -293,6 +294,52 @@ def test_who_has_a_login_here_connects_it(nothing_yet: Fleet, company: Company) 
 
     assert other.get("/").status_code == 200
     assert other.get("/").wsgi_request.user == nothing_yet.people.viewer
+
+
+def test_role_by_groups_takes_a_login_at_the_provider(
+    nothing_yet: Fleet, company: Company, settings: Any
+) -> None:
+    """A password that was set here would outlive the person's place in the company."""
+    log_in()
+    alice = User.objects.get(username="alice")
+    alice.set_password(PASSWORD)
+    alice.save()
+    form = {"login": "alice", "password": PASSWORD}
+    client = Client()
+
+    by_groups = client.post(reverse("login"), form)
+    out = client.get("/").status_code
+    Membership.objects.filter(user=alice).update(from_groups=False)
+    by_hand = client.post(reverse("login"), form)
+
+    assert (by_groups.status_code, out, by_hand.status_code) == (403, 302, 302)
+    assert b"You log in at Corp" in by_groups.content
+
+
+def test_table_that_is_emptied_takes_roles_away(company: Company, settings: Any) -> None:
+    log_in()
+    settings.OIDC = replace(settings.OIDC, roles={})
+    del company.person["groups"]
+
+    answer = log_in()
+
+    assert answer.status_code == 302
+    assert role() is None
+
+
+def test_person_who_comes_in_twice_at_once_is_made_once(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del company.person["email"]
+    log_in()
+    before = state()
+    monkeypatch.setattr(SocialLogin, "lookup", lambda _: None)
+
+    answer = log_in()
+
+    assert answer.status_code == 403
+    assert b"Begin again" in answer.content
+    assert state() == before
 
 
 def test_second_factor_is_asked_for_after_the_provider_too(company: Company) -> None:
