@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation, Scope, Token
-from accounts.services.tokens import create_token
 from advisor.models import Enforcer
 from ingest.core.lengths import LONGEST_TOKEN_NAME, shortened
 from ingest.models import Host
@@ -30,8 +30,12 @@ def issue_reader_token(*, host: Host) -> str:
         Token.objects.filter(host=host, scope=Scope.INGEST, name=name, revoked_at=None).update(
             revoked_at=timezone.now()
         )
-        _, secret = create_token(
-            organisation=host.organisation, scope=Scope.INGEST, name=name, host_name=host.name
+        _, secret = Token.objects.issue(
+            organisation=host.organisation,
+            scope=Scope.INGEST,
+            name=name,
+            host=host,
+            made_by=COMMAND_LINE.name,
         )
     return secret
 
@@ -44,11 +48,12 @@ def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) ->
     Token.objects.filter(host=host, scope=Scope.ENFORCE, revoked_at=None).update(
         revoked_at=timezone.now()
     )
-    _, secret = create_token(
+    _, secret = Token.objects.issue(
         organisation=organisation,
         scope=Scope.ENFORCE,
         name=_token_name(host_name),
-        host_name=host_name,
+        host=host,
+        made_by=COMMAND_LINE.name,
     )
     return Enrolment(host=host, token=secret, signing_key=enforcer.signing_key)
 
