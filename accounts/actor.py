@@ -24,9 +24,12 @@ class Actor:
     user_id: int | None = None
     address: str = ""
 
+    def may(self, action: Action) -> bool:
+        return allows(self.role, action)
+
     def require(self, action: Action) -> None:
         """Raise NotAllowed unless the role allows it."""
-        if not allows(self.role, action):
+        if not self.may(action):
             raise NotAllowed(f"{self.name} is {self.role} here and may not {action}")
 
 
@@ -51,6 +54,11 @@ def member_actor(membership: Membership) -> Actor:
         user_id=membership.user_id,
         address=_ADDRESS.get(),
     )
+
+
+def provider_actor(name: str) -> Actor:
+    """What the login provider says about who logs in, as the one who acts."""
+    return Actor(name=name, role=Role.OWNER, address=_ADDRESS.get())
 
 
 COMMAND_LINE = Actor(name="command line", role=Role.OWNER)

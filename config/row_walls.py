@@ -65,6 +65,7 @@ BY_NUMBERS = (
 )  # fmt: skip
 SHARED = (
     "auth_*", "django_*", "account_*", "mfa_*", "socialaccount_*", "usersessions_*",
+    "accounts_profile",
 )  # fmt: skip
 """People are of no organisation: a membership is."""
 

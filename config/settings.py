@@ -6,6 +6,7 @@ from config import env
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
 from config.mail import mail_server
+from config.oidc import oidc_provider
 from config.paths import data_dir
 from config.queues import QUEUES
 from config.row_walls import seeing_all
@@ -24,6 +25,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
     "allauth.usersessions",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -167,9 +169,13 @@ LOGIN_REDIRECT_URL = "/"
 
 # --- Logins (docs/decisions/0040)
 
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["web.session_backend.PersonBackend"]
 SIGN_UP_OPEN = env.boolean("SLUICE_SIGN_UP", default=False)
 ACCOUNT_ADAPTER = "web.account_adapter.AccountAdapter"
+# The company's login, by OpenID Connect (docs/decisions/0044); None: there is none.
+OIDC = oidc_provider()
+SOCIALACCOUNT_ADAPTER = "web.social_adapter.SocialAdapter"
+SOCIALACCOUNT_EMAIL_REQUIRED = False
 ACCOUNT_FORMS = {"login": "web.sign_in_form.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]

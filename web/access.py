@@ -45,6 +45,10 @@ class Workspace:
         return self.membership.may(Action.MANAGE_MEMBERS)
 
     @property
+    def may_manage_tokens(self) -> bool:
+        return self.membership.may(Action.MANAGE_TOKENS)
+
+    @property
     def actor(self) -> Actor:
         return member_actor(self.membership)
 

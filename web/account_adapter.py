@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from datetime import timedelta
+from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.socialaccount.models import SocialLogin
 from django.conf import settings
-from django.http import HttpRequest
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from accounts.errors import InvitationRefused
 from accounts.row_wall import lifted
 from accounts.services.invitations import open_invitation
 from web.client_address import client_address
+from web.company import company
+from web.groups_at_login import is_in_by_groups, settle_roles
+from web.login_refusals import Refusal, refusal_page
 
 INVITATION_KEY = "invitation"
 """In the session of who is not logged in: the secret of the link by which they came."""
@@ -37,6 +43,32 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request) or NO_ADDRESS
+
+    def pre_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **said: Any
+    ) -> HttpResponse | None:
+        answer: HttpResponse | None = super().pre_login(request, user, **said)
+        login = _social_login(said)
+        if answer is not None:
+            return answer
+        if login is not None:
+            settle_roles(user, login)
+        elif settings.OIDC is not None and is_in_by_groups(user):
+            return refusal_page(request, Refusal.AT_THE_PROVIDER)
+        return None
+
+    def post_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **said: Any
+    ) -> HttpResponse:
+        if _social_login(said) is not None:
+            request.session.set_expiry(timezone.now() + timedelta(hours=company().session_hours))
+        answer: HttpResponse = super().post_login(request, user, **said)
+        return answer
+
+
+def _social_login(said: dict[str, Any]) -> SocialLogin | None:
+    """The login at the provider by which somebody comes in; None by any other way."""
+    return (said["signal_kwargs"] or {}).get("sociallogin")
 
 
 def _is_invited(request: HttpRequest) -> bool:

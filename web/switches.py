@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.http import HttpRequest
 
 
-def switches(request: HttpRequest) -> dict[str, dict[str, bool]]:  # noqa: ARG001  Django names it
-    """For every template: whether people may sign up, and whether mail can be sent."""
-    return {"switches": {"sign_up_open": settings.SIGN_UP_OPEN, "has_mail": settings.HAS_MAIL}}
+def switches(request: HttpRequest) -> dict[str, dict[str, Any]]:  # noqa: ARG001  Django names it
+    """For every template: whether people may sign up, whether mail can be sent, who logs in."""
+    return {
+        "switches": {
+            "sign_up_open": settings.SIGN_UP_OPEN,
+            "has_mail": settings.HAS_MAIL,
+            "oidc_name": settings.OIDC and settings.OIDC.name,
+        }
+    }

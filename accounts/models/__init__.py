@@ -2,6 +2,7 @@ from accounts.models.audit import AuditEntry
 from accounts.models.invitation import Invitation
 from accounts.models.kept_answer import KeptAnswer
 from accounts.models.organisation import Membership, Organisation
+from accounts.models.profile import Profile
 from accounts.models.token import Scope, Token
 from accounts.roles import Role
 
@@ -11,6 +12,7 @@ __all__ = [
     "KeptAnswer",
     "Membership",
     "Organisation",
+    "Profile",
     "Role",
     "Scope",
     "Token",

@@ -57,7 +57,7 @@ class OrganisationOwnedQuerySet(models.QuerySet[Row]):
 
 
 class Membership(models.Model):
-    """One person's role in one organisation."""
+    """One person's role in one organisation; groups at the login provider may have given it."""
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="memberships"
@@ -66,6 +66,7 @@ class Membership(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
     )
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+    from_groups = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["organisation", "user"]

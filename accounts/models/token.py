@@ -43,6 +43,7 @@ class TokenQuerySet(OrganisationOwnedQuerySet["Token"]):
         name: str,
         host: models.Model | None = None,
         user: models.Model | None = None,
+        made_by: str = "",
         expires_at: datetime | None = None,
     ) -> tuple[Token, str]:
         """Create a token; the secret is returned once and cannot be read again."""
@@ -53,6 +54,7 @@ class TokenQuerySet(OrganisationOwnedQuerySet["Token"]):
             name=name,
             host_id=None if host is None else host.pk,
             user_id=None if user is None else user.pk,
+            made_by=made_by,
             expires_at=expires_at,
             digest=token_digest(secret),
         )
@@ -87,6 +89,7 @@ class Token(models.Model):
         related_name="tokens",
     )
     digest = models.CharField(max_length=64, unique=True)
+    made_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

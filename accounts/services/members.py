@@ -15,9 +15,18 @@ from accounts.services.audit import hold_chain, record
 
 @transaction.atomic
 def change_role(
-    *, organisation: Organisation, username: str, role: Role, by: Actor, now: datetime
+    *,
+    organisation: Organisation,
+    username: str,
+    role: Role,
+    by: Actor,
+    now: datetime,
+    from_groups: bool = False,
 ) -> Membership:
-    """Give a member another role; only owners make owners, and one is always left."""
+    """Give a member another role; only owners make owners, and one is always left.
+
+    A role that came from groups is by hand from then on, unless groups change it.
+    """
     by.require(Action.MANAGE_MEMBERS)
     membership = _held(organisation, username)
     before = Role(membership.role)
@@ -27,8 +36,8 @@ def change_role(
         by.require(Action.MANAGE_OWNERS)
     if before == Role.OWNER:
         _require_another_owner(membership)
-    membership.role = role
-    membership.save(update_fields=["role"])
+    membership.role, membership.from_groups = role, from_groups
+    membership.save(update_fields=["role", "from_groups"])
     record(
         organisation=organisation, actor=by, action="change role", subject=username, now=now,
         details={"before": before, "after": role},

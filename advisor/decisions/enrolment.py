@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation, Scope, Token
 from advisor.models import Enforcer
 from ingest.core.lengths import LONGEST_TOKEN_NAME, shortened
@@ -30,7 +31,11 @@ def issue_reader_token(*, host: Host) -> str:
             revoked_at=timezone.now()
         )
         _, secret = Token.objects.issue(
-            organisation=host.organisation, scope=Scope.INGEST, name=name, host=host
+            organisation=host.organisation,
+            scope=Scope.INGEST,
+            name=name,
+            host=host,
+            made_by=COMMAND_LINE.name,
         )
     return secret
 
@@ -44,7 +49,11 @@ def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) ->
         revoked_at=timezone.now()
     )
     _, secret = Token.objects.issue(
-        organisation=organisation, scope=Scope.ENFORCE, name=_token_name(host_name), host=host
+        organisation=organisation,
+        scope=Scope.ENFORCE,
+        name=_token_name(host_name),
+        host=host,
+        made_by=COMMAND_LINE.name,
     )
     return Enrolment(host=host, token=secret, signing_key=enforcer.signing_key)
 

@@ -34,6 +34,8 @@ PAGES: dict[str, Addresses] = {
     "health": lambda _: "/health-of-sluice/",
     "members": lambda _: "/settings/members/",
     "organisation": lambda _: "/settings/organisation/",
+    "profile": lambda _: "/settings/profile/",
+    "tokens": lambda _: "/settings/tokens/",
     "search": lambda _: "/search/?q=kvm",
 }
 

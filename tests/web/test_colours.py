@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-STYLE = (Path(__file__).parents[2] / "web/static/sluice.css").read_text()
+STYLES = Path(__file__).parents[2] / "web/static"
+FILES = {"light": "sluice.css", "dark": "dark.css"}
 LEAST_DISTANCE = 0.11
 """In Oklab, where 0.02 is just noticeable side by side (Ottosson 2020)."""
 LEAST_CONTRAST = 3.0
@@ -17,11 +18,9 @@ LEAST_CONTRAST = 3.0
 
 
 def colours(theme: str) -> dict[str, str]:
-    light, dark = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)[:2]
-    found = re.findall(
-        r"--(series-\d|surface): (#[0-9a-f]{6});", light if theme == "light" else dark
-    )
-    return dict(found)
+    style = (STYLES / FILES[theme]).read_text()
+    own = re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL)[0]
+    return dict(re.findall(r"--(series-\d|surface): (#[0-9a-f]{6});", own))
 
 
 def linear(colour: str) -> list[float]:

@@ -16,10 +16,11 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from accounts.actor import member_actor
-from accounts.models import Membership, Organisation
+from accounts.models import Membership, Organisation, Scope, Token
 from accounts.models.invitation import Invitation
 from accounts.roles import Role
 from accounts.services.invitations import invite
+from accounts.services.tokens import create_token
 from advisor.models import (
     Allocation,
     Incident,
@@ -51,6 +52,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "hosts": lambda fleet: fleet.hosts["kvm-02"].pk,
     "imports": lambda _: ImportRun.objects.order_by("pk")[0].pk,
     "members": lambda fleet: fleet.organisation.memberships.get(user=fleet.people.operator).pk,
+    "tokens": lambda _: Token.objects.order_by("pk")[0].pk,
     "invitations": lambda _: Invitation.objects.order_by("pk")[0].pk,
     "policies": lambda _: Policy.objects.order_by("pk")[0].pk,
     "allocations": lambda _: Allocation.objects.order_by("pk")[0].pk,
@@ -76,8 +78,8 @@ OF_PROGRAMS = {
     *(pattern.name or "" for pattern in api_patterns()),
 }  # fmt: skip
 """What takes a token, whoever is logged in."""
-OF_PERSONS = ("account_", "mfa_", "usersessions_", "end-session")
-"""The names of django-allauth's routes begin so; they are of a person, and of no organisation."""
+OF_PERSONS = ("account_", "mfa_", "usersessions_", "end-session", "oidc-")
+"""The names of routes begin so that are of a person, and of no organisation."""
 OF_VIEWERS = {"choose-organisation", "logout", "what-if"}
 """What a viewer may send: it changes no row of an organisation."""
 REFUSED = {400, 401, 403, 404, 405, 410}
@@ -139,6 +141,7 @@ def imported(fleet: Fleet) -> Fleet:
         role=Role.VIEWER,
         now=fleet.now,
     )
+    create_token(organisation=fleet.organisation, name="collectors", scope=Scope.INGEST)
     return fleet
 
 

@@ -4,7 +4,7 @@ import { OTHERS } from "./busiest.js";
 import { sayFresh, sayStale } from "./page.js";
 import { savePicture, writeTable } from "./chart_export.js";
 import { Plot } from "./plot.js";
-import { lasting, written, zoneName } from "./times.js";
+import { lasting, read, written, zoneName } from "./times.js";
 import { clock } from "./units.js";
 
 const page = document.querySelector("[data-charts]");
@@ -217,12 +217,12 @@ for (const figure of page.querySelectorAll("[data-chart]")) {
   });
 }
 
-// Typed times are those of the browser, the address holds UTC.
+// Typed times are those of the page's zone, the address holds UTC.
 document.querySelector("[data-range-form]")?.addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = new FormData(event.currentTarget);
   const pairs = new URLSearchParams(typed);
-  for (const name of ["from", "to"]) pairs.set(name, iso(new Date(typed.get(name)).getTime() / 1000));
+  for (const name of ["from", "to"]) pairs.set(name, iso(read(typed.get(name)).getTime() / 1000));
   location.assign(`${location.pathname}?${pairs}`);
 });
 compareBox?.addEventListener("change", () => {

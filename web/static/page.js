@@ -93,6 +93,22 @@ document.querySelector(".search")?.addEventListener("keydown", (event) => {
   (links[next] ?? document.getElementById("search-box")).focus();
 });
 
+// --- Copying what is shown once
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copies]");
+  if (!button) return;
+  const field = document.getElementById(button.dataset.copies);
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    // Without HTTPS a browser has no clipboard for scripts, and still copies what is selected.
+    document.execCommand("copy");
+  }
+  button.textContent = "Copied";
+});
+
 // --- Updates in place: not while hidden or while a dialog is open; failures say since when
 
 let fresh = new Date();

@@ -1,7 +1,7 @@
 // One chart: lines or a stack, labelled levels, shaded incidents. Needs uPlot as a global.
 
 import { withFewParts } from "./busiest.js";
-import { written, zoneName } from "./times.js";
+import { written, zone, zoneName } from "./times.js";
 import { axisText, clock, inScale, scaleFor, withUnit } from "./units.js";
 
 const HEIGHT = 240;
@@ -138,6 +138,7 @@ export class Plot {
       width: this.place.clientWidth,
       height: HEIGHT,
       padding: [10, 22, 0, 0],
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
       legend: { show: false },
       cursor: {
         sync: { key: SYNC_KEY },

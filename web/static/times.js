@@ -1,5 +1,5 @@
-// Times in the zone of the browser. The server writes UTC, which stays in the title of each time
-// and everywhere without scripts.
+// Times in the zone of the person's profile, else of the browser. The server writes UTC, which stays
+// in the title of each time and everywhere without scripts.
 
 const TICK_MS = 5000;
 const MINUTE = 60;
@@ -10,21 +10,52 @@ const DAY = 86400;
 const told = document.querySelector("[data-now]")?.dataset.now;
 const aheadMs = told ? Date.now() - Date.parse(told) : 0;
 
-const isUtc = () => new Date().getTimezoneOffset() === 0;
+const DIGITS = { hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+
+// A zone that this browser does not know is left for its own.
+function wallClock(timeZone) {
+  try {
+    return new Intl.DateTimeFormat("en-GB", { ...DIGITS, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat("en-GB", DIGITS);
+  }
+}
+
+const wall = wallClock(document.documentElement.dataset.timeZone);
+export const zone = wall.resolvedOptions().timeZone;
+
+function partsOf(at) {
+  return Object.fromEntries(wall.formatToParts(at).map((part) => [part.type, part.value]));
+}
+
+function aheadOfUtcMs(at) {
+  const { year, month, day, hour, minute, second } = partsOf(at);
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(at / 1000) * 1000;
+}
+
+const isUtc = () => aheadOfUtcMs(new Date()) === 0;
 
 // A short name of the zone, of the offset at this time: CET, GMT+2, UTC.
 export function zoneName(at = new Date()) {
-  if (at.getTimezoneOffset() === 0) return "UTC";
-  const parts = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(at);
+  if (aheadOfUtcMs(at) === 0) return "UTC";
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeZoneName: "short" }).formatToParts(at);
   return parts.find((part) => part.type === "timeZoneName").value;
 }
 
-const two = (number) => String(number).padStart(2, "0");
-
 // The time as a form like %Y-%m-%d %H:%M:%S says.
 export function written(at, form) {
-  const parts = { Y: at.getFullYear(), m: two(at.getMonth() + 1), d: two(at.getDate()), H: two(at.getHours()), M: two(at.getMinutes()), S: two(at.getSeconds()) };
-  return form.replace(/%([YmdHMS])/g, (_, name) => parts[name]);
+  const parts = partsOf(at);
+  const words = { Y: parts.year, m: parts.month, d: parts.day, H: parts.hour, M: parts.minute, S: parts.second };
+  return form.replace(/%([YmdHMS])/g, (_, name) => words[name]);
+}
+
+// The time that is typed as 2026-11-27T12:30, as the clock on the wall says it.
+export function read(typed) {
+  const atUtc = Date.parse(`${typed}Z`);
+  if (Number.isNaN(atUtc)) return new Date(NaN);
+  // The offset is that of the time itself, which the first guess may miss where clocks are changed.
+  const guess = atUtc - aheadOfUtcMs(new Date(atUtc));
+  return new Date(atUtc - aheadOfUtcMs(new Date(guess)));
 }
 
 function pair(seconds, large, largeName, small, smallName) {
@@ -64,18 +95,17 @@ export function showTimes(root = document) {
   root.querySelectorAll("time[datetime], [data-at]").forEach(show);
   if (isUtc()) return;
   root.querySelectorAll("[data-zone]").forEach((place) => set(place, zoneName()));
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   root.querySelectorAll("[data-zone-name]").forEach((place) => set(place, zone));
   root.querySelectorAll("[data-zone-sentence]").forEach((place) => set(place, `Times are those of ${zone}; hover for UTC.`));
 }
 
-// A field that comes in UTC is shown and typed in the zone of the browser, and sent as UTC with the
+// A field that comes in UTC is shown and typed in the zone of the page, and sent as UTC with the
 // name of the zone.
 function useZone(field) {
   field.value = written(new Date(`${field.value}Z`), "%Y-%m-%dT%H:%M");
   field.form.addEventListener("formdata", ({ formData }) => {
-    formData.set(field.name, new Date(field.value).toISOString());
-    formData.set("zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
+    formData.set(field.name, read(field.value).toISOString());
+    formData.set("zone", zone);
   });
 }
 

@@ -114,7 +114,7 @@ def when(context: dict[str, Any], at: datetime | None, reason: str = "not yet") 
 
 @register.simple_tag
 def clock(at: datetime, form: str = "%H:%M") -> str:
-    """A time of day in UTC, with the full time on hover; a script writes the browser's zone."""
+    """A time of day in UTC, with the full time on hover; a script writes the person's zone."""
     return format_html(
         '<time data-clock="{}" datetime="{}" title="{}">{}</time>',
         form,
@@ -126,7 +126,7 @@ def clock(at: datetime, form: str = "%H:%M") -> str:
 
 @register.simple_tag
 def utc() -> SafeString:
-    """The zone of the clock before it; scripts write the browser's."""
+    """The zone of the clock before it; scripts write the person's."""
     return mark_safe("<span data-zone>UTC</span>")
 
 

@@ -57,7 +57,9 @@ _PLAIN_ERROR = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Something failed · Sluice</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="/static/favicon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/static/sluice.css"></head>
+<meta name="color-scheme" content="light dark">
+<link rel="stylesheet" href="/static/sluice.css">
+<link rel="stylesheet" href="/static/dark.css" media="(prefers-color-scheme: dark)"></head>
 <body><main class="plain-page"><h1>Something failed on our side</h1>
 <p>The page could not be made. Collection and enforcement go on without it. The reason is in the
 log of the web process; try again in a minute.</p>

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.core.validators import validate_email
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from accounts.errors import AccountsError, NotAllowed, NotFound
+from accounts.errors import AccountsError, NotFound
 from accounts.models import Membership, Organisation
 from accounts.roles import Action, Role
 from accounts.services.invitations import invite, pending, withdraw
 from accounts.services.members import change_role, remove_member
 from web.access import Workspace, workspace_view
+from web.changing import changing
 from web.page import render_page
 
 LONGEST_MAIL = 254
@@ -60,28 +59,8 @@ def _roles(workspace: Workspace) -> list[Role]:
     return [role for role in Role if may_all or role != Role.OWNER]
 
 
-def changing(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A form of this page; what is refused for other reasons than the role is told there."""
-
-    @require_POST
-    @workspace_view
-    @wraps(view)
-    def changed(request: HttpRequest, workspace: Workspace, **arguments: Any) -> HttpResponseBase:
-        try:
-            return view(request, workspace, **arguments)
-        except NotAllowed as error:
-            raise PermissionDenied(f"{error}.") from error
-        except NotFound as error:
-            raise Http404 from error
-        except AccountsError as error:
-            messages.error(request, f"{error}.")
-            return redirect("members")
-
-    return changed
-
-
 @never_cache
-@changing
+@changing("members")
 def invite_somebody(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     workspace.actor.require(Action.MANAGE_MEMBERS)
     organisation, mail = workspace.membership.organisation, request.POST.get("mail", "").strip()
@@ -127,7 +106,7 @@ def _sent(organisation: Organisation, mail: str, link: str) -> bool:
     return True
 
 
-@changing
+@changing("members")
 def withdraw_invitation(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     withdraw(
         organisation=workspace.membership.organisation, pk=pk, by=workspace.actor,
@@ -137,7 +116,7 @@ def withdraw_invitation(request: HttpRequest, workspace: Workspace, pk: int) -> 
     return redirect("members")
 
 
-@changing
+@changing("members")
 def give_role(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     changed = change_role(
         username=_username(workspace, pk), role=_role(request), by=workspace.actor,
@@ -147,7 +126,7 @@ def give_role(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespon
     return redirect("members")
 
 
-@changing
+@changing("members")
 def remove(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     username = _username(workspace, pk)
     remove_member(

@@ -80,6 +80,7 @@ def _row(token: Token) -> dict[str, Any]:
         "host": token.host.name if token.host else None,
         "user": token.user.get_username() if token.user else None,
         "state": _state(token),
+        "made_by": token.made_by,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "last_used_at": token.last_used_at,
