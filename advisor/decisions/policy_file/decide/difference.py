@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from advisor.core.resource import Unit
 from advisor.decisions.policy_file.decide.document import (
@@ -19,6 +19,9 @@ from advisor.decisions.policy_file.decide.document import (
 from advisor.decisions.policy_file.decide.entry_checks import ordered
 from advisor.decisions.policy_file.decide.shape import shapes_of
 from advisor.decisions.policy_file.decide.write import plain_record
+from advisor.resource_kinds.registry import traits_of
+
+EntryT = TypeVar("EntryT", bound=Entry)
 
 
 class Verb(StrEnum):
@@ -133,7 +136,7 @@ def _of_entries(
                 )
 
 
-def _beside_found(new: Entry, old: Entry, whole: Present) -> Entry:
+def _beside_found(new: EntryT, old: Entry, whole: Present) -> EntryT:
     """The entry beside what was found: devices stay, and a figure that facts give says nothing."""
     if not (isinstance(new, ResourceEntry) and isinstance(old, ResourceEntry)):
         return new
@@ -221,7 +224,19 @@ def conflicts(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
             if old is not None and getattr(old, setting) != getattr(one, setting):
                 what = f"the {setting} of {name} cannot change; give the resource another name"
                 yield Conflict(section="resources", key=name, what=what)
+        if old is not None:
+            yield from _of_places(one, old, present)
     yield from _without_resource(wanted, present, after)
+
+
+def _of_places(new: ResourceEntry, old: ResourceEntry, present: Present) -> Iterator[Conflict]:
+    """What was found stays, so another device would come beside it."""
+    places = _beside_found(new, old, present).reached_by
+    rule = traits_of(new.kind).one_device
+    if rule and len(places) > 1:
+        found = ", ".join(f"{at.host}:{at.device}" for at in places if at not in new.reached_by)
+        what = f"{rule}; {new.name} was found at {found}; give the resource another name"
+        yield Conflict(section="resources", key=new.name, what=what)
 
 
 def _without_resource(
