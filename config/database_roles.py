@@ -90,6 +90,7 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
         ("usersessions_*", NOTHING),
         ("django_session", NOTHING),
         ("accounts_token", NOTHING),
+        ("accounts_keptanswer", NOTHING),
         ("ingest_*", CHANGE),
         ("advisor_*", CHANGE),
         ("*", READ),

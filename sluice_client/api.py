@@ -120,6 +120,18 @@ class WorkloadKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmBudgetState:
+    """The budget of all, with those of resources beside it."""
+
+    alarms_per_week: float | None
+    days_needed: int | None
+    own_alarms_per_week: float
+    own_budgets: int
+    shared_by: int
+    without_budget: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationFilter:
     """See `AllocationFilter` in openapi.json."""
 
@@ -191,6 +203,23 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuditVerification:
+    """How many entries hold; `head` is the hash of the newest."""
+
+    broken: BrokenAudit | None
+    entries: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenAudit:
+    """The first entry at which the chain does not hold."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateGrant:
     """All controls of an allocation, in the unit of its resource; no limit is null."""
 
@@ -229,6 +258,34 @@ class Draft:
     """See `Draft` in openapi.json."""
 
     recommendation_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entitlement:
+    """A workload on a resource, in its unit; null: there is none, or it was not measured."""
+
+    entitlement: float | None
+    got: float | None
+    host: str
+    host_id: int
+    limit: float | None
+    reservation: float
+    role: str
+    shares: int
+    tier: Tier
+    verdict: str | None
+    verdict_reason: str
+    workload: str
+    workload_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entitlements:
+    """See `Entitlements` in openapi.json."""
+
+    items: list[Entitlement]
+    policy_version: int | None
+    unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,6 +483,64 @@ class Me:
     role: Role
     scope: Scope
     username: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredChart:
+    """See `MeasuredChart` in openapi.json."""
+
+    gap: str | None
+    key: str
+    levels: list[MeasuredLevel]
+    title: str
+    tracks: list[MeasuredTrack]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredIncident:
+    """See `MeasuredIncident` in openapi.json."""
+
+    ended_at: datetime | None
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredLevel:
+    """A level that the values are compared with, such as a threshold or reservation."""
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredTrack:
+    """A line: a value for each of `times`, null where nothing was measured; empty: never."""
+
+    label: str
+    values: list[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurements:
+    """
+
+    All charts over a stretch of time; a value is the mean of the step that ends at its time.
+    """
+
+    charts: list[MeasuredChart]
+    incidents: list[MeasuredIncident]
+    since: datetime
+    step_s: int
+    times: list[datetime]
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberChange:
+    """See `MemberChange` in openapi.json."""
+
+    role: Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -842,6 +957,13 @@ class SelectorChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatedAlarmBudget:
+    """See `StatedAlarmBudget` in openapi.json."""
+
+    alarms_per_week: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedAllocation:
     """All that is stated; what is left out is cleared. A missing workload is created."""
 
@@ -870,6 +992,18 @@ class StatedPool:
     name: str
     reservation: float = 0.0
     shares: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """
+
+    The time that ends at `until`, in cells of a step that is no finer than what was sent.
+    """
+
+    length_s: float = 3600.0
+    points: int = 400
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1008,6 +1142,30 @@ class Api:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
+    def get_alarm_budget(self) -> AlarmBudgetState:
+        """Read the budget of false alarms."""
+        return self.connection.ask("GET", "/api/v1/alarm-budget", AlarmBudgetState)
+
+    def state_alarm_budget(
+        self,
+        body: StatedAlarmBudget,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> AlarmBudgetState:
+        """
+
+        State the budget of false alarms, in equal parts for baselines without one of their
+        own.
+        """
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/alarm-budget",
+            AlarmBudgetState,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
     def list_allocations(
         self,
         *,
@@ -1054,6 +1212,10 @@ class Api:
             "GET", "/api/v1/audit", AuditPage, query={"cursor": cursor, "limit": limit}
         )
 
+    def verify_audit(self) -> AuditVerification:
+        """Check the chain of hashes; takes an admin."""
+        return self.connection.ask("GET", "/api/v1/audit/verification", AuditVerification)
+
     def list_hosts(
         self, *, cursor: str | None = None, limit: int | None = None, name: str | None = None
     ) -> HostPage:
@@ -1068,6 +1230,22 @@ class Api:
     def get_host(self, pk: int) -> HostRow:
         """Read a host."""
         return self.connection.ask("GET", f"/api/v1/hosts/{pk}", HostRow)
+
+    def get_host_measurements(
+        self,
+        pk: int,
+        *,
+        until: datetime | None = None,
+        length_s: float | None = None,
+        points: int | None = None,
+    ) -> Measurements:
+        """Read what the devices and workloads of a host did."""
+        return self.connection.ask(
+            "GET",
+            f"/api/v1/hosts/{pk}/measurements",
+            Measurements,
+            query={"until": until, "length_s": length_s, "points": points},
+        )
 
     def list_imports(self, *, cursor: str | None = None, limit: int | None = None) -> ImportPage:
         """List imports, newest first."""
@@ -1166,9 +1344,37 @@ class Api:
             "GET", "/api/v1/members", MemberPage, query={"cursor": cursor, "limit": limit}
         )
 
+    def remove_member_of_organisation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Take a member out, with their tokens; takes an admin, but everybody may leave."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/members/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
     def get_member(self, pk: int) -> MemberRow:
         """Read a member of the organisation."""
         return self.connection.ask("GET", f"/api/v1/members/{pk}", MemberRow)
+
+    def change_member(
+        self,
+        pk: int,
+        body: MemberChange,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> MemberRow:
+        """Give a member another role; takes an admin, and for owners an owner."""
+        return self.connection.ask(
+            "PATCH",
+            f"/api/v1/members/{pk}",
+            MemberRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
 
     def list_policies(
         self,
@@ -1386,6 +1592,29 @@ class Api:
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
 
+    def get_entitlements(self, pk: int) -> Entitlements:
+        """
+
+        Read what each workload on a resource should get, and gets, largest reservation first.
+        """
+        return self.connection.ask("GET", f"/api/v1/resources/{pk}/entitlements", Entitlements)
+
+    def get_resource_measurements(
+        self,
+        pk: int,
+        *,
+        until: datetime | None = None,
+        length_s: float | None = None,
+        points: int | None = None,
+    ) -> Measurements:
+        """Read what a resource and its workloads did."""
+        return self.connection.ask(
+            "GET",
+            f"/api/v1/resources/{pk}/measurements",
+            Measurements,
+            query={"until": until, "length_s": length_s, "points": points},
+        )
+
     def state_pool(
         self,
         pk: int,
@@ -1512,4 +1741,20 @@ class Api:
             WorkloadRow,
             body=body,
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_workload_measurements(
+        self,
+        pk: int,
+        *,
+        until: datetime | None = None,
+        length_s: float | None = None,
+        points: int | None = None,
+    ) -> Measurements:
+        """Read what a workload did on each of its resources."""
+        return self.connection.ask(
+            "GET",
+            f"/api/v1/workloads/{pk}/measurements",
+            Measurements,
+            query={"until": until, "length_s": length_s, "points": points},
         )

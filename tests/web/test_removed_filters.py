@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.test import Client
 
+from accounts.models import Scope, Token
+from advisor.models import Allocation, Incident, Policy, Recommendation, Workload
 from config.database_roles import DatabaseRole
 from tests.config.roles import acting_as, make_roles
-from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.test_access import LISTS, details
 from tests.web.test_accessibility import PAGES
+from web.api.v1.api import api_patterns
 
 ROOT = Path(__file__).parents[2]
 SKIPPED = ("accounts/models/organisation.py", "advisor/queries/scope.py")
@@ -78,7 +81,35 @@ def addresses(fleet: Fleet) -> list[str]:
     every = [address(fleet) for address in PAGES.values()]
     lists = [f"/{name}/" for name in LISTS if name in ("workloads", "incidents", "hosts")]
     found = ["/search/?q=nfs", "/search/?q=db", *lists]
-    return sorted({*every, *details(fleet).values(), *found})
+    rows = [
+        f"/api/v1/{name}/{row.pk}"
+        for name, row in (
+            ("resources", fleet.resources["nfs-07"]),
+            ("recommendations", Recommendation.objects.order_by("pk")[0]),
+            ("incidents", Incident.objects.order_by("pk")[0]),
+            ("policies", Policy.objects.order_by("pk")[0]),
+            ("allocations", Allocation.objects.order_by("pk")[0]),
+            ("workloads", Workload.objects.order_by("pk")[0]),
+            ("hosts", fleet.hosts["kvm-02"]),
+        )
+    ]
+    lists = [
+        f"/api/v1/{pattern.pattern}"
+        for pattern in api_patterns()
+        if "<" not in str(pattern.pattern)
+    ]
+    return sorted({*every, *details(fleet).values(), *found, *rows, *lists})
+
+
+def asking(user: User) -> Client:
+    """A browser in which the person is logged in, that shows their token to the API."""
+    membership = user.memberships.get()
+    _, secret = Token.objects.issue(
+        organisation=membership.organisation, scope=Scope.READ, name="t", user=user
+    )
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client.force_login(user)
+    return client
 
 
 def names_of(fleet: Fleet) -> list[bytes]:
@@ -111,7 +142,7 @@ def leaks(client: Client, fleet: Fleet, paths: list[str]) -> list[str]:
 
 @pytest.fixture
 def stranger(fleet: Fleet) -> Client:
-    client = client_of(fleet.people.outsider)
+    client = asking(fleet.people.outsider)
     client.raise_request_exception = False
     return client
 
@@ -121,7 +152,7 @@ def sites_of(stranger: Client, fleet: Fleet, paths: list[str]) -> list[Site]:
     with filters(seen):
         assert leaks(stranger, fleet, paths) == []
         # More is asked of who has something to see.
-        operator = client_of(fleet.people.operator)
+        operator = asking(fleet.people.operator)
         for path in paths:
             operator.get(path)
     return sorted(seen)
@@ -129,7 +160,7 @@ def sites_of(stranger: Client, fleet: Fleet, paths: list[str]) -> list[Site]:
 
 def test_walls_hide_nothing_of_ones_own(fleet: Fleet) -> None:
     paths = addresses(fleet)
-    clients = [client_of(one) for one in (fleet.people.operator, fleet.people.viewer)]
+    clients = [asking(one) for one in (fleet.people.operator, fleet.people.viewer)]
 
     def shown() -> dict[str, list[bytes]]:
         return {path: [UNALIKE.sub(b"", body_of(one, path)) for one in clients] for path in paths}

@@ -143,3 +143,21 @@ def test_unit_of_a_resource_cannot_change() -> None:
     told = [one.what for one in conflicts(wanted, Present(document=store(BOTH)))]
 
     assert told == ["the unit of s cannot change; give the resource another name"]
+
+
+def test_uplink_that_was_found_elsewhere_is_a_conflict() -> None:
+    def uplink(host: str) -> PolicyFile:
+        place = f"{{host: {host}, device: eth0}}"
+        text = f"sluice: 1\nresources: [{{name: u, kind: uplink, reached_by: [{place}]}}]"
+        return read_policy_file(text, file="site.yaml").document
+
+    found = Present(document=uplink("h1"), found_places=frozenset({("h1", "eth0")}))
+    stated = Present(document=uplink("h1"))
+
+    (conflict,) = conflicts(uplink("h2"), found)
+    assert conflict.what == (
+        "an uplink is one interface of one host; u was found at h1:eth0; "
+        "give the resource another name"
+    )
+    assert list(conflicts(uplink("h1"), found)) == []
+    assert list(conflicts(uplink("h2"), stated)) == []

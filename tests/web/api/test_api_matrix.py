@@ -44,9 +44,11 @@ BODIES: dict[str, Any] = {
         "text": "sluice: 1\nmaintenance: []\n", "may_remove": True, "may_remove_most": True,
     },
     "state_rules": {"text": ""},
+    "state_alarm_budget": {"alarms_per_week": 2.0},
+    "change_member": {"role": "viewer"},
 }  # fmt: skip
 """A body that the route takes, by its name; others take none."""
-OF_ADMINS = {"/api/v1/tokens", "/api/v1/audit"}
+OF_ADMINS = {"/api/v1/tokens", "/api/v1/audit", "/api/v1/audit/verification"}
 REFUSED = {403, 404, 405}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import timedelta
 from typing import Any
@@ -55,16 +56,23 @@ def test_token_of_another_scope_opens_nothing(fleet: Fleet, scope: Scope, path: 
     assert problem(Program(secret)("GET", path)) == (403, "forbidden")
 
 
+def as_password(fleet: Fleet) -> str:
+    secret = program_of(fleet.people.operator, fleet.organisation).secret
+    return f"Basic {base64.b64encode(f'operator:{secret}'.encode()).decode()}"
+
+
 def test_who_shows_no_token_is_told_how(fleet: Fleet, path: str) -> None:
     answers = [
         Program("unknown")("GET", path),
         Client().get(f"/api/v1/{path}"),
+        # As a password, which a browser would send by itself the next time.
+        Client().get(f"/api/v1/{path}", headers={"Authorization": as_password(fleet)}),
         # A browser in which the person is logged in.
         client_of(fleet.people.operator).get(f"/api/v1/{path}"),
         client_of(fleet.people.operator).post(f"/api/v1/{path}"),
     ]
 
-    assert [problem(one) for one in answers] == [(401, "unauthorized")] * 4
+    assert [problem(one) for one in answers] == [(401, "unauthorized")] * 5
     assert all(one["WWW-Authenticate"].startswith("Bearer") for one in answers)
 
 

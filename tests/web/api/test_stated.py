@@ -18,7 +18,7 @@ from advisor.models import (
     Resource,
     Workload,
 )
-from tests.web.api.asking import Program
+from tests.web.api.asking import Program, program_of
 from tests.web.api.test_door import problem
 from tests.web.fleet import Fleet
 
@@ -326,4 +326,74 @@ def test_tokens_and_the_audit_take_an_admin(fleet: Fleet, program: Program) -> N
     assert problem(program("GET", "audit")) == (403, "not_allowed")
     assert {one["username"] for one in program.read("members")["items"]} == {
         "owner", "operator", "viewer",
+    }  # fmt: skip
+
+
+def test_measurements_are_those_of_the_charts(fleet: Fleet, program: Program) -> None:
+    resource = fleet.resources["nfs-07"]
+    path = f"resources/{resource.pk}/measurements"
+
+    found = program.read(f"{path}?length_s=3600&points=60&until=2026-11-20T12:00:00Z")
+    earlier = program.read(f"{path}?until=2026-01-01T00:00:00%2B02:00&points=2")
+
+    assert (found["since"], found["until"]) == ("2026-11-20T11:00:00Z", "2026-11-20T12:00:00Z")
+    assert len(found["times"]) == 3600 // found["step_s"]
+    (latency,) = [chart for chart in found["charts"] if chart["key"] == "level"]
+    assert latency["unit"] == "ms"
+    assert [one["value"] for one in latency["levels"]] == [15.0]
+    assert all(len(one["values"]) == len(found["times"]) for one in latency["tracks"])
+    assert max(value for value in latency["tracks"][0]["values"] if value is not None) > 15
+    assert found["incidents"][0]["ended_at"] is None
+    assert earlier["until"] == "2025-12-31T22:00:00Z"
+    for kind in ("hosts", "workloads"):
+        row = program.read(f"{kind}?limit=1")["items"][0]
+        assert program.read(f"{kind}/{row['id']}/measurements")["charts"]
+
+
+def test_entitlements_name_who_gets_what(fleet: Fleet, program: Program) -> None:
+    found = program.read(f"resources/{fleet.resources['nfs-07'].pk}/entitlements")
+
+    orders = found["items"][0]
+    assert (orders["workload"], orders["reservation"], orders["role"]) == (
+        "db-orders", 1500.0, "37 % below entitlement",
+    )  # fmt: skip
+    assert 0 < orders["got"] < 1500.0
+    assert found["unit"] == "iops"
+
+
+def test_alarm_budget_is_stated_and_withdrawn(program: Program) -> None:
+    stated = done(program("PUT", "alarm-budget", {"alarms_per_week": 3.0}))
+    read = program("GET", "alarm-budget")
+    gone = done(program("PUT", "alarm-budget", {"alarms_per_week": None}, if_match=read["ETag"]))
+    stale = program("PUT", "alarm-budget", {"alarms_per_week": 4.0}, if_match=read["ETag"])
+
+    assert (stated["alarms_per_week"], gone["alarms_per_week"]) == (3.0, None)
+    assert problem(stale) == (412, "changed_meanwhile")
+
+
+def test_members_are_changed_by_who_may(fleet: Fleet, program: Program) -> None:
+    owner = program_of(fleet.people.owner, fleet.organisation)
+    rows = {one["username"]: one["id"] for one in program.read("members")["items"]}
+
+    refused = program("PATCH", f"members/{rows['viewer']}", {"role": "admin"})
+    changed = owner("PATCH", f"members/{rows['viewer']}", {"role": "admin"})
+    last = owner("DELETE", f"members/{rows['owner']}")
+    # Everybody may leave, and takes their tokens along.
+    left = program("DELETE", f"members/{rows['operator']}")
+
+    assert problem(refused) == (403, "not_allowed")
+    assert done(changed)["role"] == "admin"
+    assert problem(last) == (409, "refused")
+    assert left.status_code == 204
+    assert problem(program("GET", "me")) == (401, "unauthorized")
+    assert owner.read("audit/verification")["broken"] is None
+    assert [one["action"] for one in owner.read("audit")["items"]] == [
+        "remove member", "change role",
+    ]  # fmt: skip
+
+
+def test_token_knows_as_whom_it_acts(program: Program) -> None:
+    assert program.read("me") == {
+        "username": "operator", "role": "operator", "organisation": "northgate",
+        "scope": "write", "expires_at": None,
     }  # fmt: skip

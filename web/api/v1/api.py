@@ -12,11 +12,14 @@ from ninja.errors import HttpError, ValidationError
 from ninja.operation import Operation
 
 from web.api.v1 import (
+    alarm_budget,
     allocations,
+    entitlements,
     hosts,
     imports,
     incidents,
     maintenance,
+    measurements,
     people,
     policies,
     policy_file,
@@ -37,6 +40,9 @@ ROUTERS = (
     ("incidents", incidents.router),
     ("resources", resources.router),
     ("resources", what_if.router),
+    ("resources", entitlements.router),
+    ("", measurements.router),
+    ("alarm-budget", alarm_budget.router),
     ("", policies.router),
     ("", allocations.router),
     ("", pools.router),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from ninja import Schema
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from ingest.core.lengths import LONGEST_STATED_NAME
 
@@ -49,6 +49,7 @@ Pk = Annotated[int, Field(ge=1, le=MOST_PK)]
 Moment = Annotated[
     datetime,
     BeforeValidator(_rfc3339),
+    AfterValidator(lambda at: at.astimezone(UTC)),
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": RFC3339}),
 ]
 Rate = Annotated[float, Field(strict=True, ge=0, le=MOST_RATE)]

@@ -17,9 +17,10 @@ from advisor.decisions.policy_file.decide.document import (
     PoolEntry,
     ResourceEntry,
 )
-from advisor.decisions.policy_file.decide.entry_checks import ordered, problems_of
+from advisor.decisions.policy_file.decide.entry_checks import ordered
 from advisor.decisions.policy_file.decide.shape import shapes_of
 from advisor.decisions.policy_file.decide.write import plain_record
+from advisor.resource_kinds.registry import traits_of
 
 
 class Verb(StrEnum):
@@ -216,20 +217,25 @@ def conflicts(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
     if wanted.resources is not None:
         stay = {name: one for name, one in before.items() if one.found}
         after = {**stay, **{one.name: one for one in wanted.resources}}
-    for name in after.keys() & before.keys():
-        for what in _against(after[name], before[name], present):
-            yield Conflict(section="resources", key=name, what=what)
+    for name, one in after.items():
+        old = before.get(name)
+        for setting in ("kind", "unit"):
+            if old is not None and getattr(old, setting) != getattr(one, setting):
+                what = f"the {setting} of {name} cannot change; give the resource another name"
+                yield Conflict(section="resources", key=name, what=what)
+        if old is not None:
+            yield from _of_places(one, old, present)
     yield from _without_resource(wanted, present, after)
 
 
-def _against(new: ResourceEntry, old: ResourceEntry, present: Present) -> Iterator[str]:
-    changed = [one for one in ("kind", "unit") if getattr(old, one) != getattr(new, one)]
-    for setting in changed:
-        yield f"the {setting} of {new.name} cannot change; give the resource another name"
-    if not changed:
-        # The entry alone was checked when it was read.
-        for what in problems_of(_beside_found(new, old, present)):
-            yield f"with the devices that were found, {what}"
+def _of_places(new: ResourceEntry, old: ResourceEntry, present: Present) -> Iterator[Conflict]:
+    """What was found stays, so another device would come beside it."""
+    places = _beside_found(new, old, present).reached_by
+    rule = traits_of(new.kind).one_device
+    if rule and len(places) > 1:
+        found = ", ".join(f"{at.host}:{at.device}" for at in places if at not in new.reached_by)
+        what = f"{rule}; {new.name} was found at {found}; give the resource another name"
+        yield Conflict(section="resources", key=new.name, what=what)
 
 
 def _without_resource(
