@@ -176,6 +176,8 @@ ACCOUNT_ADAPTER = "web.account_adapter.AccountAdapter"
 OIDC = oidc_provider()
 SOCIALACCOUNT_ADAPTER = "web.social_adapter.SocialAdapter"
 SOCIALACCOUNT_EMAIL_REQUIRED = False
+# Who finds a browser open connects no login of theirs.
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_FORMS = {"login": "web.sign_in_form.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]

@@ -7,6 +7,7 @@ signature, has to hold the nonce of this login, must expire, and comes from the 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import requests
 from allauth.socialaccount.models import SocialApp, SocialToken
 from allauth.socialaccount.providers.base import ProviderException
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
@@ -23,6 +26,7 @@ from django.urls import reverse
 from accounts.oidc import OidcProvider
 
 WELL_KNOWN = "/.well-known/openid-configuration"
+KEPT_S = 300
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
@@ -83,14 +87,22 @@ class CompanyAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        with believing_nothing():
-            config: dict[str, Any] = super().openid_config
-            if config["issuer"] != self.provider_id:
-                raise ProviderException(f"it calls itself {config['issuer']}")
-            for endpoint in ENDPOINTS:
-                if not config[endpoint].startswith(("https://", "http://")):
-                    raise ProviderException(f"its {endpoint} is no address")
+        """What the provider says of itself; it is kept, as anybody may press the button."""
+        key = "oidc-" + hashlib.sha256(self.provider_id.encode()).hexdigest()
+        config: dict[str, Any] | None = cache.get(key)
+        if config is None:
+            with believing_nothing():
+                config = super().openid_config
+                self._check(config)
+            cache.set(key, config, KEPT_S)
         return config
+
+    def _check(self, config: dict[str, Any]) -> None:
+        if config["issuer"] != self.provider_id:
+            raise ProviderException(f"it calls itself {config['issuer']}")
+        for endpoint in ENDPOINTS:
+            if not config[endpoint].startswith(("https://", "http://")):
+                raise ProviderException(f"its {endpoint} is no address")
 
     def get_callback_url(self, request: HttpRequest, _app: SocialApp) -> str:
         return request.build_absolute_uri(reverse("oidc-callback"))
@@ -99,10 +111,15 @@ class CompanyAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         self, request: HttpRequest, app: SocialApp, client: Any, pkce_code_verifier: str
     ) -> dict[str, Any]:
         self.nonce = nonce_of(pkce_code_verifier)
-        with believing_nothing():
-            data: dict[str, Any] = super().get_access_token_data(
-                request, app, client, pkce_code_verifier=pkce_code_verifier
-            )
+        try:
+            with believing_nothing():
+                data: dict[str, Any] = super().get_access_token_data(
+                    request, app, client, pkce_code_verifier=pkce_code_verifier
+                )
+        except OAuth2Error as error:
+            # It holds the whole answer, which may hold a token; the log gets the code alone.
+            code = re.search(r'"error" ?: ?"(\w{1,40})"', str(error))
+            raise ProviderException(f"no token: {code[1] if code else 'no reason'}") from None
         return data
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:

@@ -24,6 +24,7 @@ from web.groups_at_login import groups_of, is_in_by_groups
 from web.login_refusals import Refusal, refusal_page
 from web.provider import social_app
 
+LONGEST_REASON = 300
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +94,10 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         refusal = _why(request, error, exception)
         log.warning(
             "no login by the provider",
-            extra={"refusal": refusal.value, "reason": str(exception or request.GET.get("error"))},
+            extra={
+                "refusal": refusal.value,
+                "reason": str(exception or request.GET.get("error"))[:LONGEST_REASON],
+            },
         )
         raise ImmediateHttpResponse(refusal_page(request, refusal))
 

@@ -18,6 +18,7 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.internal import statekit
 from allauth.socialaccount.models import SocialAccount, SocialLogin, SocialToken
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -57,6 +58,7 @@ def at_work() -> Iterator[Company]:
 def company(at_work: Company, nothing_yet: Fleet, settings: Any) -> Iterator[Company]:
     """The provider as the product knows it; each test tells it what to get wrong."""
     fresh = Company(issuer=at_work.issuer, person=dict(ALICE))
+    cache.clear()
     for name in Company.__slots__:
         setattr(at_work, name, getattr(fresh, name))
     settings.OIDC = OidcProvider(
@@ -183,6 +185,7 @@ def connected(fleet: Fleet, person: User) -> Client:
     """Somebody who was here before, after connecting their login at the company."""
     client = Client()
     client.post(reverse("login"), {"login": person.get_username(), "password": PASSWORD})
+    client.post(reverse("account_reauthenticate"), {"password": PASSWORD})
     log_in(client, process="connect")
     assert SocialAccount.objects.get().user == person
     return client
@@ -340,6 +343,46 @@ def test_person_who_comes_in_twice_at_once_is_made_once(
     assert answer.status_code == 403
     assert b"Begin again" in answer.content
     assert state() == before
+
+
+def test_login_is_connected_by_who_types_the_password_again(
+    nothing_yet: Fleet, company: Company
+) -> None:
+    client = Client()
+    client.post(reverse("login"), {"login": "new-viewer", "password": PASSWORD})
+
+    asked = log_in(client, process="connect")
+    before = SocialAccount.objects.count()
+    client.post(asked.headers["Location"], {"password": "wrong"})
+    still = SocialAccount.objects.count()
+    client.post(asked.headers["Location"], {"password": PASSWORD})
+
+    assert (before, still) == (0, 0)
+    assert SocialAccount.objects.get().user == nothing_yet.people.viewer
+
+
+def test_what_a_provider_says_of_itself_is_asked_for_once(company: Company, settings: Any) -> None:
+    asked = []
+    company.change_answer = lambda path, usual: asked.append(path) or usual
+
+    for _ in range(3):
+        sent_to(Client())
+
+    assert asked == ["/.well-known/openid-configuration"]
+
+
+def test_log_tells_why_and_holds_no_token(
+    company: Company, caplog: pytest.LogCaptureFixture
+) -> None:
+    company.change_answer = lambda path, usual: (
+        {"error": "invalid_client", "id_token": usual["id_token"]} if path == "/token" else usual
+    )
+
+    log_in()
+
+    (said,) = [one for one in caplog.records if one.message == "no login by the provider"]
+    assert vars(said)["reason"] == "no token: invalid_client"
+    assert "eyJ" not in caplog.text + str(vars(said))
 
 
 def test_second_factor_is_asked_for_after_the_provider_too(company: Company) -> None:
