@@ -139,3 +139,7 @@ class PolicyChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.policy} {self.state}"
+
+    @property
+    def state_words(self) -> str:
+        return PolicyStage(self.state).words
