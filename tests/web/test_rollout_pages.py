@@ -69,7 +69,7 @@ def test_guards_are_shown_with_their_bounds(cluster: Cluster) -> None:
     page = page_of(operator.get(f"/resources/{cluster.uplink.pk}/"))
     found = [cell.strip() for cell in page.row("#resource-rollout table", "throughput")]
 
-    assert found == ["throughput", "open", "4", "-20 and 31 %", "12", "the time before"]
+    assert found == ["open", "4", "-20 and 31 %", "12", "the time before"]
 
 
 def test_going_on_ends_the_guard_of_the_last_stage(cluster: Cluster) -> None:

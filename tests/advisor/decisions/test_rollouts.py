@@ -36,6 +36,7 @@ from advisor.models import (
     Recommendation,
     Resource,
 )
+from advisor.queries.workload_day import promises_of
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass
 from tests.advisor.agent_support import state_support
@@ -420,3 +421,22 @@ def test_policy_is_told_to_be_on_some_hosts_only(fleet: Fleet) -> None:
         "approved, not published everywhere: k2 keeps version 1 until a later stage; "
         "k3 keeps version 1 until a later stage; k4 keeps version 1 until a later stage"
     )
+
+
+def test_day_of_a_workload_counts_a_version_from_when_its_host_was_given_it(
+    fleet: Fleet,
+) -> None:
+    begun = fleet.now
+    fleet.approve()
+    fleet.wait(STAGE + REPORT)
+
+    promises = promises_of(fleet.allocations)
+
+    since = {
+        one.workload.name: promises[one.pk][-1].since
+        for one in fleet.allocations
+        if one.reservation
+    }
+    assert since["high-k1"] == begun
+    assert since["high-k2"] == PolicyChange.objects.get(stage=1).at > begun
+    assert (since["high-k3"], since["high-k4"]) == (None, None)
