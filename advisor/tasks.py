@@ -31,6 +31,7 @@ MOST_EVALUATIONS = 100
 """Most groups of resources that wait for evaluation; each takes seconds at most."""
 MOST_ADVICE = 20
 """Most resources that wait for advice, which may take a minute and shares one queue."""
+MOST_ROLLOUTS = 20
 MOST_UPKEEP = 100
 MOST_UPLOADS = 5
 MOST_LEARNING = 20
@@ -164,6 +165,26 @@ def place_on_hosts(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         advise.advise(resource=resource, now=timezone.now(), topics=[TOPIC])
+
+
+@shared_task
+def roll_out_everywhere() -> None:
+    """Queue the rollouts that something can still become of."""
+    from advisor.decisions.rollouts.advance import open_rollouts
+
+    due = open_rollouts(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(roll_out, due, most=MOST_ROLLOUTS)
+
+
+@shared_task
+def roll_out(rollout_id: int) -> None:
+    """Bring one rollout up to date."""
+    from advisor.decisions.rollouts import advance
+    from advisor.models import PolicyRollout
+
+    rollout = PolicyRollout.objects.select_related("policy").filter(pk=rollout_id).first()
+    if rollout is not None:
+        advance.advance(rollout=rollout, now=timezone.now())
 
 
 @shared_task

@@ -29,6 +29,7 @@ COMMANDS = {
         "what-if": "simulate other shares, reservations and limits on stored history",
         "policy": "policy versions, newest first",
         "rollback": "return to an earlier policy version",
+        "rollout": "policies on their way to hosts; stop all of them, and resume",
     },
     "Describe": {
         "resource": "list, add and change datastores and uplinks",

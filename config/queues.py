@@ -37,7 +37,7 @@ QUEUES = (
         tasks=(
             "look_outside_everywhere", "look_outside", "recommend_everywhere",
             "recommend_resource", "advise_everywhere", "advise_resource", "place_everywhere",
-            "place_on_hosts",
+            "place_on_hosts", "roll_out_everywhere", "roll_out",
         ),
     ),
     WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),

@@ -12,6 +12,7 @@ from django.db.models import Max
 
 from accounts.actor import Actor
 from accounts.models.audit import LONGEST_SUBJECT
+from accounts.roles import Role
 from accounts.services.audit import record
 from advisor.access import require_operator
 from advisor.advice.registry import kind_of
@@ -20,10 +21,18 @@ from advisor.core.canonical import to_plain
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
+from advisor.decisions.rollouts.begin import begin_rollout, terms_of
+from advisor.decisions.rollouts.changes import BY_ITSELF
 from advisor.errors import DecisionRefused
 from advisor.history.publishing_gap import publishing_gap
 from advisor.history.stated_pools import pool_terms
-from advisor.models import Policy, Recommendation, RecommendationState, Resource
+from advisor.models import (
+    Policy,
+    PolicyRollout,
+    Recommendation,
+    RecommendationState,
+    Resource,
+)
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -59,6 +68,11 @@ def approve(
 
 
 def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: datetime) -> Policy:
+    if terms_of(recommendation.organisation).stopped_at is not None:
+        raise DecisionRefused(
+            "rollouts are stopped, so no new policy can begin; resume them with: "
+            "sluice rollout resume"
+        )
     pools = json.loads(recommendation.inputs).get("pools_after", [])
     stated = list(map(to_plain, pool_terms(recommendation.resource)))
     if pools != stated:
@@ -76,6 +90,8 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
         now=now,
         recommendation=recommendation,
     )
+    why = f"recommendation {recommendation.pk} was approved"
+    begin_rollout(policy=policy, who=user.get_username(), why=why, now=now)
     publish_documents(resource=recommendation.resource, now=now)
     return policy
 
@@ -117,15 +133,39 @@ def rollback(
 ) -> Policy:
     """Publish the allocations of an earlier version again, as a new version.
 
-    Without `to_version` that is the version before the newest; before the first there is none,
-    so agents restore what they found.
+    Without `to_version` that is the one that all hosts had before the newest; before the first
+    there is none, so agents restore what they found.
     """
     actor = require_operator(user, resource.organisation)
-    versions = list(Policy.objects.filter(resource=resource).order_by("-version"))
+    return _roll_back(
+        resource, to_version, actor=actor, user=user, why="a person rolled it back", now=now
+    )
+
+
+def take_back(*, rollout: PolicyRollout, why: str, now: datetime) -> Policy:
+    """Roll a version back by itself, for the harm that its guard found."""
+    former = rollout.former.version if rollout.former else 0
+    by_itself = Actor(name=BY_ITSELF, role=Role.OPERATOR)
+    return _roll_back(
+        rollout.policy.resource, former, actor=by_itself, user=None, why=why, now=now
+    )
+
+
+def _roll_back(
+    resource: Resource,
+    to_version: int | None,
+    *,
+    actor: Actor,
+    user: AbstractBaseUser | None,
+    why: str,
+    now: datetime,
+) -> Policy:
+    rows = Policy.objects.filter(resource=resource).select_related("rollout__former")
+    versions = list(rows.order_by("-version"))
     if not versions:
         raise DecisionRefused(f"{resource} has no policy; there is nothing to roll back")
     newest = versions[0]
-    target = newest.version - 1 if to_version is None else to_version
+    target = _version_before(newest) if to_version is None else to_version
     if not 0 <= target < newest.version:
         raise DecisionRefused(
             f"{resource} has no version {target} to go back to; "
@@ -146,13 +186,22 @@ def rollback(
         now=now,
         rollback_of=newest,
     )
+    begin_rollout(policy=policy, who=actor.name, why=why, now=now)
     publish_documents(resource=resource, now=now)
     record(
         organisation=resource.organisation, actor=actor, action="roll back",
         subject=resource.name[:LONGEST_SUBJECT], now=now,
-        details={"to": target, "version": policy.version},
+        details={"to": target, "version": policy.version, "reason": why},
     )  # fmt: skip
     return policy
+
+
+def _version_before(policy: Policy) -> int:
+    """The version that all hosts had before this one; 0 is none."""
+    rollout = getattr(policy, "rollout", None)
+    if rollout is None:
+        return policy.version - 1
+    return rollout.former.version if rollout.former else 0
 
 
 _ALLOCATION_KEYS = ("allocation", "workload", "reservation", "limit", "shares", "entitlement")
@@ -212,7 +261,7 @@ def _next_version(
     pools: list[dict[str, Any]],
     capacity: float | None,
     divides: bool,
-    user: AbstractBaseUser,
+    user: AbstractBaseUser | None,
     now: datetime,
     recommendation: Recommendation | None = None,
     rollback_of: Policy | None = None,
@@ -234,6 +283,6 @@ def _next_version(
     )
     if gap := publishing_gap(policy):
         raise DecisionRefused(gap)
-    policy.created_by_id = user.pk
+    policy.created_by_id = user.pk if user else None
     policy.save()
     return policy

@@ -14,6 +14,7 @@ from advisor.core.canonical import from_plain
 from advisor.core.mechanism_choice import choose_mechanism, known_selectors
 from advisor.core.pools import PoolTerms
 from advisor.core.resource import normal_shares
+from advisor.history.held_policies import policy_of_host
 from advisor.models import (
     Allocation,
     Attachment,
@@ -101,7 +102,7 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
     attachments = Attachment.objects.filter(host=host).select_related("resource")
     for attachment in attachments.order_by("resource__name"):
         resource = attachment.resource
-        policy = resource.policies.select_related("resource").order_by("-version").first()
+        policy = policy_of_host(resource, host.pk)
         if policy is None or policy.divided_capacity is None:
             continue
         own = _allocations_on(host, policy)

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from advisor.core.compliance import Verdict
+from advisor.history.held_policies import Partial
 from advisor.history.policy_reports import (
     ENOUGH_WINDOWS,
     HELD,
@@ -50,12 +51,16 @@ class HostLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What was published to agents and what they reported; documents are by host."""
+    """What was published to agents and what they reported; documents are by host.
+
+    `partial` has the versions, by key, that only some hosts were given.
+    """
 
     records: Mapping[tuple[int | None, str], ComplianceRecord]
     windows: Mapping[tuple[int | None, str], Windows]
     documents: Mapping[int, PublishedDocument]
     now: datetime
+    partial: Mapping[int, Partial] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,11 @@ def link_on_host(
         return HostLink(name=host.name, link=Link.APPROVED, gap=f"{host.name} has no agent")
     document = told.documents.get(host.pk)
     if document is None or not _has(document, policy):
-        gap = publishing_gap(policy) or f"{host.name} has not been given it yet"
+        partial = told.partial.get(policy.pk)
+        if partial is not None and host.pk not in partial.hosts:
+            gap = partial.kept_text(host.name)
+        else:
+            gap = publishing_gap(policy) or f"{host.name} has not been given it yet"
         return HostLink(name=host.name, link=Link.APPROVED, gap=gap)
     found = [_reported(policy, host, allocation, told) for allocation in allocations]
     link, gap = _last_link(host, found, document, told.now)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.enumeration import clauses, listed
+from advisor.history.held_policies import partial_rollouts
 from advisor.history.policy_on_host import HostLink, Link, Told, link_on_host, withdrawn_on_host
 from advisor.history.policy_reports import judged_windows, newest_records
 from advisor.history.publishing_gap import publishing_gap
@@ -92,6 +93,12 @@ def policy_states(policies: Sequence[Policy], *, now: datetime) -> dict[int, Pol
 
     Why one is not published takes up to three more.
     """
+    links = host_links(policies, now=now)
+    return {policy.pk: _state(policy, list(links[policy.pk].values())) for policy in policies}
+
+
+def host_links(policies: Sequence[Policy], *, now: datetime) -> dict[int, dict[int, HostLink]]:
+    """How far each version came on each of its hosts, by the keys of both."""
     allocations = _allocations_by_host(policies)
     withdrawn = _withdrawn_hosts(policies)
     hosts = {host for found in allocations.values() for host in found}
@@ -100,18 +107,17 @@ def policy_states(policies: Sequence[Policy], *, now: datetime) -> dict[int, Pol
         windows=judged_windows(policies, now),
         documents=_newest_documents(hosts.union(*withdrawn.values())),
         now=now,
+        partial=partial_rollouts(policies),
     )
-    states = {}
-    for policy in policies:
-        if policy.allocations:
-            on = [
-                link_on_host(policy, host, own, told)
-                for host, own in allocations[policy.pk].items()
-            ]
-        else:
-            on = [withdrawn_on_host(host, told) for host in withdrawn[policy.resource_id]]
-        states[policy.pk] = _state(policy, on)
-    return states
+    return {
+        policy.pk: {
+            host.pk: link_on_host(policy, host, own, told)
+            for host, own in allocations[policy.pk].items()
+        }
+        if policy.allocations
+        else {host.pk: withdrawn_on_host(host, told) for host in withdrawn[policy.resource_id]}
+        for policy in policies
+    }
 
 
 def _allocations_by_host(policies: Sequence[Policy]) -> dict[int, dict[Host, list[Allocation]]]:

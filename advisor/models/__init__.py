@@ -38,6 +38,7 @@ from advisor.models.rejudgement import (
     LateChange,
 )
 from advisor.models.resource import Attachment, Resource, SharedAlarmBudget
+from advisor.models.rollout import PolicyChange, PolicyRollout, RolloutHost, RolloutTerms
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 from advisor.models.workload_rules import WorkloadRules
 
@@ -69,6 +70,8 @@ __all__ = [
     "NaturalScore",
     "NewestRates",
     "Policy",
+    "PolicyChange",
+    "PolicyRollout",
     "Pool",
     "PredictionScore",
     "PublishedDocument",
@@ -80,6 +83,8 @@ __all__ = [
     "Resource",
     "ResourceKind",
     "ResourceStatus",
+    "RolloutHost",
+    "RolloutTerms",
     "Shard",
     "SharedAlarmBudget",
     "StaleDay",

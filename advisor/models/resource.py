@@ -79,6 +79,11 @@ class Resource(models.Model):
         help_text="Datastores with the same name here share spindles",
     )
     auto_tiered = models.BooleanField(default=False)
+    staged = models.BooleanField(
+        null=True,
+        blank=True,
+        help_text="Whether its policies reach hosts in stages; empty as in the organisation",
+    )
     discovered = models.BooleanField(default=False)
     identity = models.JSONField(
         default=dict, blank=True, help_text="What it is known by again when it is found"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from advisor.history.held_policies import granted_items
 from advisor.models import ComplianceRecord, Incident, Policy, Resource
 from advisor.queries.allocation_rates import allocations_in_order, current_rates
 
@@ -41,14 +42,16 @@ class AllocationLine:
 def allocation_lines(
     resource: Resource, *, policy: Policy | None, incident: Incident | None, now: datetime
 ) -> list[AllocationLine]:
-    """The allocations, largest reservation first; `policy` is the one in force.
+    """The allocations, largest reservation first; `policy` is the newest version.
+
+    Entitled is by the version of each host, while not all have the newest.
 
     Charts have those of workloads that are not seen there any more, too.
     """
     every = allocations_in_order(resource)
     allocations = [one for one in every if one.vanished_at is None]
     rates = current_rates(allocations, now=now)
-    granted = {item["allocation"]: item for item in policy.allocations} if policy else {}
+    granted = granted_items(policy, {one.pk: one.host_id for one in allocations})
     records = _newest_records(resource, now)
     colours = colours_of([allocation.workload.name for allocation in every])
     roles = _roles(incident)

@@ -15,7 +15,7 @@ from advisor.core.detection.congestion import ALARMS
 from advisor.core.own_limit import throttled
 from advisor.history.levels import read_levels
 from advisor.history.own_windows import read_own_windows
-from advisor.models import Allocation, Policy, Resource, Workload
+from advisor.models import Allocation, Policy, Resource, RolloutHost, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.scope import Scope
 from ingest.core.grid import Flags, Floats, Grid, grid_of, microseconds
@@ -129,20 +129,46 @@ def _allocation_day(
 
 
 def promises_of(allocations: Collection[Allocation]) -> dict[int, list[Promise]]:
-    """By allocation its own settings, then those of each policy version, the newest last."""
+    """By allocation its own settings, then those of each version that its host was given.
+
+    The newest is the last.
+    """
     versions: dict[int, list[_Version]] = defaultdict(list)
     rows = Policy.objects.filter(resource__in={one.resource_id for one in allocations})
-    fields = ("resource_id", "created_at", "allocations")
-    for resource, created_at, granted in rows.order_by("version").values_list(*fields):
-        versions[resource].append((created_at, granted))
-    return {one.pk: _promises(one, versions[one.resource_id]) for one in allocations}
+    fields = ("resource_id", "pk", "created_at", "allocations")
+    for resource, key, created_at, granted in rows.order_by("version").values_list(*fields):
+        versions[resource].append((key, created_at, granted))
+    given = _given(allocations)
+    return {
+        one.pk: _promises(
+            one,
+            [
+                (at, granted)
+                for key, created_at, granted in versions[one.resource_id]
+                if (at := given.get((key, one.host_id), created_at)) is not None
+            ],
+        )
+        for one in allocations
+    }
 
 
-_Version = tuple[datetime, list[dict[str, Any]]]
-"""When a policy was created, and its allocations."""
+_Version = tuple[int, datetime, list[dict[str, Any]]]
+"""The key of a policy, when it was created, and its allocations."""
 
 
-def _promises(allocation: Allocation, versions: Sequence[_Version]) -> list[Promise]:
+def _given(allocations: Collection[Allocation]) -> dict[tuple[int, int], datetime | None]:
+    """When hosts were given versions that came in stages, None where they were not."""
+    rows = RolloutHost.objects.filter(
+        rollout__policy__resource__in={one.resource_id for one in allocations},
+        host__in={one.host_id for one in allocations},
+    )
+    fields = ("rollout__policy_id", "host_id", "released_at")
+    return {(policy, host): at for policy, host, at in rows.values_list(*fields)}
+
+
+def _promises(
+    allocation: Allocation, versions: Sequence[tuple[datetime, list[dict[str, Any]]]]
+) -> list[Promise]:
     promises = [
         Promise(
             since=None,

@@ -38,6 +38,8 @@ class WebServer:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self._log = folder / "web.log"
+        # By this path it is reached from every network namespace.
+        self.socket = folder / "web.sock"
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -50,6 +52,7 @@ class WebServer:
             self._process = subprocess.Popen(
                 [
                     sys.executable, "-m", "appliance.web_server", f"--port={self.port}",
+                    f"--socket={self.socket}",
                 ],
                 env={**os.environ, "DATABASE_URL": database_url(), **self._environment},
                 stdout=log,

@@ -50,6 +50,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "episodes": lambda _: Incident.objects.order_by("pk")[0].pk,
     "workloads": lambda _: Workload.objects.get(name="db-orders").pk,
     "hosts": lambda fleet: fleet.hosts["kvm-02"].pk,
+    "organisations": lambda fleet: fleet.organisation.pk,
     "imports": lambda _: ImportRun.objects.order_by("pk")[0].pk,
     "members": lambda fleet: fleet.organisation.memberships.get(user=fleet.people.operator).pk,
     "tokens": lambda _: Token.objects.order_by("pk")[0].pk,

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from advisor.decisions.rollouts.begin import terms_of
 from advisor.history.policy_state import newest_policies, policy_states
 from advisor.models import Recommendation, RecommendationState, State
 from advisor.queries.heat import heat_strips
@@ -22,6 +23,7 @@ from advisor.queries.movers import (
     top_movers,
 )
 from advisor.queries.resources import ResourceLine, by_urgency, read_lines
+from advisor.queries.rollouts import rollouts_under_way
 from ingest.models import Host
 from web.access import Workspace, workspace_view
 from web.drawing.heat import axis_labels, heat_row, hour_cells, hour_starts
@@ -141,6 +143,8 @@ def _lists(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> di
         "care": [host for host in hosts if host.needs_care],
         "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "policies": policies,
+        "rollouts": rollouts_under_way(workspace.membership.organisation),
+        "rollout_terms": terms_of(workspace.membership.organisation),
         "doubtful": [
             (policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful
         ],

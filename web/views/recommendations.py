@@ -20,6 +20,7 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import PolicyState, policy_state
 from advisor.models import (
@@ -40,6 +41,7 @@ from advisor.queries.recommendations import (
     shown_state,
     why_not_scored,
 )
+from advisor.queries.rollouts import rollout_view
 from advisor.queries.track_record import track_text
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import effect_rows, policy_bars
@@ -151,6 +153,9 @@ def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
         "window": _window(detail),
         **_prediction(detail),
         "policy_state": _newest_state(detail, now),
+        "rollout": rollout_view(detail.policy, now=now),
+        "rollout_terms": terms_of(detail.row.organisation),
+        "resource": detail.row.resource,
     }
 
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from advisor.decisions.decide import rollback
+from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
 from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
@@ -26,6 +27,7 @@ from advisor.queries.earlier_states import earlier_states
 from advisor.queries.identity import identity_notes
 from advisor.queries.pools import pool_lines
 from advisor.queries.resources import resource_line
+from advisor.queries.rollouts import rollout_view
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
@@ -44,7 +46,7 @@ def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         part = request.GET.get("part", "")
         part = part if part in _PARTS else "head"
         context = _PARTS[part](row, now)
-        template = f"web/parts/resource_{part}.html"
+        template = f"web/parts/{_TEMPLATES.get(part, f'resource_{part}')}.html"
         return render_part(request, workspace, template, now=now, resource=row, **context)
     return _page(request, workspace, row, now=now)
 
@@ -67,6 +69,7 @@ def _page(
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
         **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
         **_head(row, now),
+        **_rollout(row, now),
         **_allocations_under(policies[0] if policies else None, row, now),
     )
 
@@ -120,11 +123,24 @@ def _devices(row: Resource, now: datetime) -> dict[str, Any]:
     return {"devices": found.devices, "more": found.more, "seen": found.seen}
 
 
+def _rollout(row: Resource, now: datetime) -> dict[str, Any]:
+    """Where the newest version of the policy stands, and whether all rollouts are stopped."""
+    return {
+        "rollout": rollout_view(policy_in_force(row), now=now),
+        "rollout_terms": terms_of(row.organisation),
+    }
+
+
 _PARTS: Mapping[str, Callable[[Resource, datetime], dict[str, Any]]] = {
     "head": _head,
     "allocations": _allocations,
     "devices": _devices,
+    "rollout": _rollout,
 }
+
+
+_TEMPLATES = {"rollout": "rollout"}
+"""Of parts that other pages show too."""
 
 
 @require_POST

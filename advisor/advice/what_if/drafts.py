@@ -28,6 +28,7 @@ from advisor.history.allocation_history import (
     allocation_history,
     past_outcomes,
 )
+from advisor.history.held_policies import partial_rollouts
 from advisor.history.inventory import inventory_of
 from advisor.history.policy_state import policy_state
 from advisor.history.stated_pools import pool_terms
@@ -53,7 +54,7 @@ EVEN_SHARES = 1000
 class WhatIfScene:
     """What a what-if starts from: the allocations with what holds now and what a form proposes.
 
-    `now` is what the newest policy grants where it is in force, and plain sharing elsewhere.
+    `now` is what the policy of each host grants where it is in force, and plain sharing elsewhere.
     `proposed` is what that policy grants, or what the allocations state without one. `policy` is
     None if it is in force on no host; `gap` says which link is missing, empty where it is in
     force and not measured otherwise. Pools are proposed as they are stated.
@@ -89,6 +90,7 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
         )
     state = policy_state(policy, now=now)
     known = _granted(policy)
+    kept = _kept_meanwhile(policy, now)
     proposed = tuple(
         known.get(allocation.pk) or _plain(allocation, allocation.weight)
         for allocation in allocations
@@ -105,13 +107,22 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
             granted
             if allocation.pk in state.allocations
             or (state.allocations and allocation.pk not in known)
-            else none
+            else kept.get(allocation.pk, none)
             for allocation, granted, none in zip(allocations, proposed, even, strict=True)
         ),
         proposed=proposed,
         pools_now=_pools_of(policy) if state.allocations else (),
         pools_stated=pool_terms(resource),
     )
+
+
+def _kept_meanwhile(policy: Policy, now: datetime) -> dict[int, Grant]:
+    """What the former version grants where it is in force, as hosts wait for their stage."""
+    partial = partial_rollouts([policy]).get(policy.pk)
+    if partial is None or partial.former is None:
+        return {}
+    in_force = policy_state(partial.former, now=now).allocations
+    return {key: one for key, one in _granted(partial.former).items() if key in in_force}
 
 
 def _pools_of(policy: Policy) -> tuple[PoolTerms, ...]:

@@ -1,0 +1,73 @@
+"""Which version of a resource's policy each host has, where a newer one is still rolled out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from advisor.core.rollout import PolicyStage
+from advisor.models import Policy, PolicyRollout, Resource, RolloutHost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partial:
+    """A version that only some hosts were given; all others keep the former one, None is none."""
+
+    hosts: frozenset[int]
+    former: Policy | None
+
+    def kept_text(self, host_name: str) -> str:
+        """Why a host beyond the present stage does not have it."""
+        if self.former is None:
+            return f"{host_name} gets it in a later stage"
+        return f"{host_name} keeps version {self.former.version} until a later stage"
+
+
+def partial_rollouts(policies: Collection[Policy]) -> dict[int, Partial]:
+    """Those of these versions, by key, that are not given to all hosts yet."""
+    rows = PolicyRollout.objects.filter(policy__in=policies, state=PolicyStage.ROLLING_OUT)
+    partial = [row for row in rows.select_related("former__resource") if row.is_partial]
+    hosts: dict[int, set[int]] = defaultdict(set)
+    given = RolloutHost.objects.filter(rollout__in=partial, released_at__isnull=False)
+    for rollout, host in given.values_list("rollout_id", "host_id") if partial else ():
+        hosts[rollout].add(host)
+    return {
+        row.policy_id: Partial(hosts=frozenset(hosts[row.pk]), former=row.former)
+        for row in partial
+    }
+
+
+def policy_of_host(resource: Resource, host: int) -> Policy | None:
+    """The version that a host is to have."""
+    related = ("resource", "rollout__former__resource")
+    newest = resource.policies.select_related(*related).order_by("-version").first()
+    rollout = getattr(newest, "rollout", None)
+    if newest is None or rollout is None or not rollout.is_partial:
+        return newest
+    given = RolloutHost.objects.filter(rollout=rollout, host=host, released_at__isnull=False)
+    return newest if given.exists() else rollout.former
+
+
+def granted_items(policy: Policy | None, hosts: Mapping[int, int]) -> dict[int, dict[str, Any]]:
+    """What each allocation has by the version of its host, with that version's number.
+
+    `policy` is the newest version, `hosts` the host of each allocation.
+    """
+    if policy is None:
+        return {}
+    partial = partial_rollouts([policy]).get(policy.pk)
+    if partial is None:
+        return _items(policy)
+    new, former = _items(policy), _items(partial.former)
+    mixed = {
+        key: (new if host in partial.hosts else former).get(key) for key, host in hosts.items()
+    }
+    return {key: item for key, item in mixed.items() if item is not None}
+
+
+def _items(policy: Policy | None) -> dict[int, dict[str, Any]]:
+    items: Sequence[dict[str, Any]] = policy.allocations if policy else ()
+    version = policy.version if policy else 0
+    return {item["allocation"]: {**item, "version": version} for item in items}
