@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.core.rollout import PolicyStage
-from advisor.models import Policy, PolicyRollout, Resource, RolloutHost
+from advisor.models import Policy, Resource, RolloutHost
+
+WITH_ROLLOUT = ("resource", "rollout__former__resource")
+"""What is read with a version, so that it is known which hosts have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +28,12 @@ class Partial:
 
 
 def partial_rollouts(policies: Collection[Policy]) -> dict[int, Partial]:
-    """Those of these versions, by key, that are not given to all hosts yet."""
-    rows = PolicyRollout.objects.filter(policy__in=policies, state=PolicyStage.ROLLING_OUT)
-    partial = [row for row in rows.select_related("former__resource") if row.is_partial]
+    """Those of these versions, by key, that are not given to all hosts yet.
+
+    Whoever has many reads them `WITH_ROLLOUT`, so that each costs no statement of its own.
+    """
+    rollouts = [getattr(policy, "rollout", None) for policy in policies]
+    partial = [one for one in rollouts if one is not None and one.is_partial]
     hosts: dict[int, set[int]] = defaultdict(set)
     given = RolloutHost.objects.filter(rollout__in=partial, released_at__isnull=False)
     for rollout, host in given.values_list("rollout_id", "host_id") if partial else ():
@@ -41,8 +46,7 @@ def partial_rollouts(policies: Collection[Policy]) -> dict[int, Partial]:
 
 def policy_of_host(resource: Resource, host: int) -> Policy | None:
     """The version that a host is to have."""
-    related = ("resource", "rollout__former__resource")
-    newest = resource.policies.select_related(*related).order_by("-version").first()
+    newest = resource.policies.select_related(*WITH_ROLLOUT).order_by("-version").first()
     rollout = getattr(newest, "rollout", None)
     if newest is None or rollout is None or not rollout.is_partial:
         return newest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.enumeration import clauses, listed
-from advisor.history.held_policies import partial_rollouts
+from advisor.history.held_policies import WITH_ROLLOUT, partial_rollouts
 from advisor.history.policy_on_host import HostLink, Link, Told, link_on_host, withdrawn_on_host
 from advisor.history.policy_reports import judged_windows, newest_records
 from advisor.history.publishing_gap import publishing_gap
@@ -84,7 +84,7 @@ def policy_state(policy: Policy, *, now: datetime) -> PolicyState:
 
 def newest_policies(resources: Iterable[int]) -> list[Policy]:
     """The newest version of each resource that has one, by their keys."""
-    rows = Policy.objects.filter(resource__in=list(resources)).select_related("resource")
+    rows = Policy.objects.filter(resource__in=list(resources)).select_related(*WITH_ROLLOUT)
     return list(rows.order_by("resource_id", "-version").distinct("resource_id"))
 
 

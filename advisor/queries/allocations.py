@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from advisor.history.held_policies import granted_items
+from advisor.history.held_policies import WITH_ROLLOUT, granted_items
 from advisor.models import ComplianceRecord, Incident, Policy, Resource
 from advisor.queries.allocation_rates import allocations_in_order, current_rates
 
@@ -87,7 +87,7 @@ def colours_of(workloads: Sequence[str]) -> dict[str, int]:
 
 def policy_in_force(resource: Resource) -> Policy | None:
     """The newest version, also one without allocations."""
-    return resource.policies.order_by("-version").first()
+    return resource.policies.select_related(*WITH_ROLLOUT).order_by("-version").first()
 
 
 def _newest_records(resource: Resource, now: datetime) -> dict[tuple[int, int], ComplianceRecord]:

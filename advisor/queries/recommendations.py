@@ -15,6 +15,7 @@ from advisor.core.canonical import CanonicalError, loads
 from advisor.core.enumeration import clauses
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.mechanism_choice import choose_mechanism
+from advisor.history.held_policies import WITH_ROLLOUT
 from advisor.models import (
     Allocation,
     ComplianceRecord,
@@ -122,7 +123,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
     """Everything that the page of one recommendation shows."""
     answer = _answer(row)
     in_force = policy_in_force(row.resource)
-    policy = row.policies.order_by("version").first()
+    policy = row.policies.select_related(*WITH_ROLLOUT).order_by("version").first()
     allocations = _allocations(answer)
     return RecommendationDetail(
         row=row,

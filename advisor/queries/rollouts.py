@@ -10,8 +10,7 @@ from typing import Any
 from accounts.models import Organisation
 from advisor.core.duration import duration_text
 from advisor.core.rollout import PolicyStage
-from advisor.decisions.rollouts.begin import terms_of
-from advisor.models import Policy, PolicyChange, PolicyRollout
+from advisor.models import Policy, PolicyChange, PolicyRollout, RolloutTerms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +51,14 @@ class RolloutView:
         return "" if self.left is None else duration_text(self.left)
 
 
-def rollout_view(policy: Policy | None, *, now: datetime) -> RolloutView | None:
-    """That of the newest version; None for one that reached all hosts before there were stages."""
-    rows = PolicyRollout.objects.filter(policy=policy) if policy else PolicyRollout.objects.none()
-    rollout = rows.select_related("policy__resource", "former", "organisation").first()
+def rollout_view(
+    policy: Policy | None, terms: RolloutTerms, *, now: datetime
+) -> RolloutView | None:
+    """That of a version; None for one that reached all hosts before there were stages."""
+    rollout: PolicyRollout | None = getattr(policy, "rollout", None)
     if rollout is None:
         return None
-    hosts = list(rollout.hosts.values_list("host__name", "released_at"))
+    hosts = [(one.host.name, one.released_at) for one in rollout.hosts.select_related("host")]
     state = PolicyStage(rollout.state)
     return RolloutView(
         rollout=rollout,
@@ -68,7 +68,7 @@ def rollout_view(policy: Policy | None, *, now: datetime) -> RolloutView | None:
         hosts=tuple(name for name, at in hosts if at is not None),
         later=tuple(name for name, at in hosts if at is None),
         guards=tuple(map(_guard_line, rollout.guards)),
-        left=_left(rollout, now),
+        left=_left(rollout, terms, now),
         former_version=rollout.former.version if rollout.former else 0,
         is_open=not state.is_over and (state is PolicyStage.ROLLING_OUT or rollout.is_watched),
         changes=tuple(rollout.policy.changes.all()),
@@ -92,11 +92,11 @@ def _guard_line(plain: dict[str, Any]) -> GuardLine:
     )
 
 
-def _left(rollout: PolicyRollout, now: datetime) -> timedelta | None:
+def _left(rollout: PolicyRollout, terms: RolloutTerms, now: datetime) -> timedelta | None:
     """Until the stage has lasted as long as it has to at least."""
     if rollout.settled_at is None or not rollout.is_watched:
         return None
-    length = timedelta(seconds=terms_of(rollout.organisation).stage_s)
+    length = timedelta(seconds=terms.stage_s)
     return max(rollout.settled_at + length - now, timedelta(0))
 
 

@@ -155,7 +155,7 @@ def test_hosts_that_need_care_say_why(viewer: Client) -> None:
     assert "kvm-02 " not in text.split("Hosts needing attention")[1]
 
 
-def test_policy_that_no_host_applied_is_named(fleet: Fleet, viewer: Client) -> None:
+def test_policy_that_is_not_in_force_is_named(fleet: Fleet, viewer: Client) -> None:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     before = overview(viewer).all_text()
     approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
@@ -163,7 +163,7 @@ def test_policy_that_no_host_applied_is_named(fleet: Fleet, viewer: Client) -> N
     after = overview(viewer).all_text()
 
     assert "Policies not in force" not in before
-    assert "nfs-07 Version 1 is published, not applied: the agent of kvm-01 is silent" in after
+    assert "nfs-07 Version 1 is approved, not published: kvm-01 gets it in a later stage" in after
 
 
 def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:

@@ -143,6 +143,7 @@ def _page(
 
 def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
     picture = None if detail.is_draft else incident_picture(detail.row.inputs)
+    terms = terms_of(detail.row.organisation)
     bars = policy_bars(sorted(detail.effects, key=_change, reverse=True))
     return {
         "drawing": drawing_of(picture) if picture else None,
@@ -153,8 +154,8 @@ def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
         "window": _window(detail),
         **_prediction(detail),
         "policy_state": _newest_state(detail, now),
-        "rollout": rollout_view(detail.policy, now=now),
-        "rollout_terms": terms_of(detail.row.organisation),
+        "rollout": rollout_view(detail.policy, terms, now=now),
+        "rollout_terms": terms,
         "resource": detail.row.resource,
     }
 

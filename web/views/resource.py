@@ -14,8 +14,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from advisor.decisions.decide import rollback
-from advisor.decisions.rollouts.begin import terms_of
+from advisor.decisions.rollouts.begin import shown_terms
 from advisor.errors import DecisionRefused
+from advisor.history.held_policies import WITH_ROLLOUT
 from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
 from advisor.history.shared_names import shared_names, shared_sentence
@@ -41,7 +42,8 @@ DAY = timedelta(hours=24)
 @workspace_view
 def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()
-    workspace, row = open_row(workspace, Resource, pk, "status")
+    related = ("status", "organisation__rollout_terms")
+    workspace, row = open_row(workspace, Resource, pk, *related)
     if "HX-Request" in request.headers:
         part = request.GET.get("part", "")
         part = part if part in _PARTS else "head"
@@ -54,7 +56,9 @@ def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
 def _page(
     request: HttpRequest, workspace: Workspace, row: Resource, *, now: datetime, status: int = 200
 ) -> HttpResponseBase:
-    rows = row.policies.select_related("created_by", "recommendation", "rollback_of", "resource")
+    rows = row.policies.select_related(
+        "created_by", "recommendation", "rollback_of", *WITH_ROLLOUT
+    )
     policies = list(rows.order_by("-version")[:SHOWN_VERSIONS])
     return render_page(
         request,
@@ -69,7 +73,7 @@ def _page(
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
         **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
         **_head(row, now),
-        **_rollout(row, now),
+        **_rollout_of(policies[0] if policies else None, row, now),
         **_allocations_under(policies[0] if policies else None, row, now),
     )
 
@@ -124,11 +128,13 @@ def _devices(row: Resource, now: datetime) -> dict[str, Any]:
 
 
 def _rollout(row: Resource, now: datetime) -> dict[str, Any]:
+    return _rollout_of(policy_in_force(row), row, now)
+
+
+def _rollout_of(policy: Policy | None, row: Resource, now: datetime) -> dict[str, Any]:
     """Where the newest version of the policy stands, and whether all rollouts are stopped."""
-    return {
-        "rollout": rollout_view(policy_in_force(row), now=now),
-        "rollout_terms": terms_of(row.organisation),
-    }
+    terms = shown_terms(row.organisation)
+    return {"rollout": rollout_view(policy, terms, now=now), "rollout_terms": terms}
 
 
 _PARTS: Mapping[str, Callable[[Resource, datetime], dict[str, Any]]] = {

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from advisor.decisions.rollouts import steer
 from advisor.errors import DecisionRefused
 from advisor.models import Resource
-from advisor.queries.rollouts import rollout_view
+from advisor.queries.allocations import policy_in_force
 from web.access import Workspace, open_row, require_operator, workspace_view
 
 LONGEST_REASON = 2000
@@ -24,12 +24,12 @@ def go_on(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBa
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk)
     require_operator(workspace)
-    view = rollout_view(row.policies.order_by("-version").first(), now=now)
-    if view is None:
+    rollout = getattr(policy_in_force(row), "rollout", None)
+    if rollout is None:
         messages.error(request, f"Nothing was changed: no policy of {row} is on its way to hosts.")
         return redirect("resource", row.pk)
     try:
-        found = steer.go_on(rollout=view.rollout, user=workspace.membership.user, now=now)
+        found = steer.go_on(rollout=rollout, user=workspace.membership.user, now=now)
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")
     else:

@@ -16,6 +16,7 @@ from advisor.decisions.decide import take_back
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.decisions.rollouts.changes import BY_ITSELF, note
+from advisor.errors import DecisionRefused
 from advisor.history.policy_on_host import HostLink, Link
 from advisor.history.policy_state import host_links
 from advisor.history.rollout_figures import watched_hosts
@@ -93,12 +94,22 @@ def _guard(rollout: PolicyRollout, terms: RolloutTerms, now: datetime) -> None:
     rollout.save()
     match found.step:
         case Step.ROLL_BACK:
-            take_back(rollout=rollout, why=found.reason, now=now)
-            rollout.refresh_from_db()
+            _take_back(rollout, found.reason, now)
         case Step.GO_ON:
             next_stage(rollout, who=BY_ITSELF, why=found.reason, now=now)
         case Step.WAIT:
             pass
+
+
+def _take_back(rollout: PolicyRollout, why: str, now: datetime) -> None:
+    try:
+        with transaction.atomic():
+            take_back(rollout=rollout, why=why, now=now)
+    except DecisionRefused as error:
+        rollout.waits_for = f"{why}, but it cannot be taken back: {error}"
+        rollout.save()
+    else:
+        rollout.refresh_from_db()
 
 
 def next_stage(rollout: PolicyRollout, *, who: str, why: str, now: datetime) -> None:

@@ -18,6 +18,12 @@ def terms_of(organisation: Organisation) -> RolloutTerms:
     return found or RolloutTerms(organisation=organisation)
 
 
+def shown_terms(organisation: Organisation) -> RolloutTerms:
+    """The same as it was read with the organisation, for pages."""
+    found: RolloutTerms | None = getattr(organisation, "rollout_terms", None)
+    return found or RolloutTerms(organisation=organisation)
+
+
 def begin_rollout(*, policy: Policy, who: str, why: str, now: datetime) -> PolicyRollout:
     """Give the version to the hosts of the first stage; who is called after must publish.
 

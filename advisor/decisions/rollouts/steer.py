@@ -48,8 +48,9 @@ def resume_rollouts(*, organisation: Organisation, actor: Actor, now: datetime) 
     if terms.stopped_at is not None:
         terms.stopped_at, terms.stopped_by, terms.stop_reason = None, "", ""
         terms.save()
+        over = [one.value for one in PolicyStage if one.is_over]
         under_way = PolicyRollout.objects.filter(organisation=organisation, guarded_until=None)
-        under_way.update(settled_at=None, guards=[])
+        under_way.exclude(state__in=over).update(settled_at=None, guards=[])
         record(
             organisation=organisation, actor=actor, action="resume rollouts",
             subject="all rollouts", now=now,

@@ -15,7 +15,7 @@ from advisor.core.enumeration import listed
 from advisor.decisions.rollouts import steer
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.management.product_command import ProductCommand, find_resource, find_user
-from advisor.models import Policy
+from advisor.queries.allocations import policy_in_force
 from advisor.queries.rollouts import RolloutView, rollout_view, rollouts_under_way
 
 _SWITCH = {"on": True, "off": False, "as-organisation": None}
@@ -67,7 +67,8 @@ class Command(ProductCommand):
 
     def _show(self, organisation: Organisation, *, as_json: bool) -> None:
         now, terms = timezone.now(), terms_of(organisation)
-        found = [rollout_view(one.policy, now=now) for one in rollouts_under_way(organisation)]
+        under_way = rollouts_under_way(organisation)
+        found = [rollout_view(one.policy, terms, now=now) for one in under_way]
         rows = [_row(one) for one in found if one is not None]
         if as_json:
             self.show_json(
@@ -115,12 +116,11 @@ def _row(view: RolloutView) -> dict[str, Any]:
 
 def _go_on(organisation: Organisation, options: dict[str, Any]) -> None:
     resource = find_resource(organisation, options["resource"])
-    policy = Policy.objects.filter(resource=resource).order_by("-version").first()
-    view = rollout_view(policy, now=timezone.now())
-    if view is None:
+    rollout = getattr(policy_in_force(resource), "rollout", None)
+    if rollout is None:
         raise CommandError(f"no policy of {resource} is on its way to hosts")
     steer.go_on(
-        rollout=view.rollout,
+        rollout=rollout,
         user=find_user(organisation, options["user"]),
         now=timezone.now(),
     )

@@ -440,3 +440,16 @@ def test_day_of_a_workload_counts_a_version_from_when_its_host_was_given_it(
     assert since["high-k1"] == begun
     assert since["high-k2"] == PolicyChange.objects.get(stage=1).at > begun
     assert (since["high-k3"], since["high-k4"]) == (None, None)
+
+
+def test_harm_that_cannot_be_taken_back_is_said(fleet: Fleet) -> None:
+    fleet.put_in_force()
+    harmful = fleet.approve(high_limit=20.0)
+    # The version that held before would not reach this host either.
+    fleet.datastore.attachments.filter(host__name="k4").delete()
+
+    fleet.wait(STAGE, high={"k1": 20.0})
+
+    harmful.refresh_from_db()
+    assert harmful.state == PolicyStage.ROLLING_OUT
+    assert "but it cannot be taken back: k4 has no device that reaches ds" in harmful.waits_for
