@@ -78,7 +78,7 @@ test-pages: setup ## the tests of pages, in Chromium too
 	$(BIN)/pytest -q $(PARALLEL) tests/web
 
 test-api: setup ## let schemathesis ask every operation of the API 20 things that are described and 20 that are not
-	SLUICE_API_CASES=20 $(BIN)/pytest -q $(PARALLEL) --dist load tests/web/api
+	SLUICE_API_CASES=20 $(BIN)/pytest -q $(PARALLEL) --dist load tests/web/api/test_schemathesis.py
 
 telegraf: ## obtain the pinned Telegraf with only the plugins used
 	@scripts/telegraf
