@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from advisor.advice.kind import Kind, Stored
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
-from advisor.models import POLICY_TOPIC, Incident, Recommendation, RecommendationState, Resource
+from advisor.models import Incident, Recommendation, RecommendationState, Resource
 
 VALID_FOR = timedelta(hours=24)
 """Undecided advice expires: the load it was computed for may be gone."""
@@ -89,12 +89,14 @@ def open_advice(
     *, resource: Resource, kind: Kind[Any, Any], subject: str, now: datetime
 ) -> Recommendation | None:
     """The recommendation of this topic and subject that waits for a decision."""
+    found = undecided(resource=resource, topic=kind.topic, subject=subject)
+    return found if found is not None and found.expires_at > now else None
+
+
+def undecided(*, resource: Resource, topic: str, subject: str) -> Recommendation | None:
+    """The one of this topic and subject that nobody decided on, whether or not it expired."""
     return Recommendation.objects.filter(
-        resource=resource,
-        topic=kind.topic,
-        subject=subject,
-        state=RecommendationState.PROPOSED,
-        expires_at__gt=now,
+        resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
     ).first()
 
 
@@ -159,15 +161,40 @@ def keep(
 ) -> Recommendation:
     """The open recommendation of this topic and subject; a new one if it says something else."""
     subject = subject_of(kind, inputs)
-    current = open_advice(resource=resource, kind=kind, subject=subject, now=now)
+    current = undecided(resource=resource, topic=kind.topic, subject=subject)
+    return keep_beside(
+        current,
+        resource=resource,
+        kind=kind,
+        incident=incident,
+        inputs=inputs,
+        found=found,
+        now=now,
+        subject=subject,
+    )
+
+
+def keep_beside(
+    current: Recommendation | None,
+    *,
+    resource: Resource,
+    kind: Kind[Any, Any],
+    incident: Incident | None,
+    inputs: str,
+    found: str,
+    now: datetime,
+    subject: str = "",
+) -> Recommendation:
+    """`current`, the undecided one of topic and subject, or a new one in its place."""
     plain = json.loads(found)
-    if current is not None and _still_holds(kind, current, plain):
-        return current
-    Recommendation.objects.filter(
-        resource=resource, topic=kind.topic, subject=subject, state=RecommendationState.PROPOSED
-    ).update(state=RecommendationState.SUPERSEDED)
+    if current is not None:
+        if current.expires_at > now and _still_holds(kind, current, plain):
+            return current
+        Recommendation.objects.filter(pk=current.pk, state=RecommendationState.PROPOSED).update(
+            state=RecommendationState.SUPERSEDED
+        )
     return Recommendation.objects.create(
-        organisation=resource.organisation,
+        organisation_id=resource.organisation_id,
         resource=resource,
         incident=incident,
         topic=kind.topic,
@@ -185,14 +212,3 @@ def _still_holds(kind: Kind[Any, Any], current: Recommendation, found: Stored) -
     """Whether it advises the same by the same model: another one may tell its reasons anew."""
     answer = json.loads(current.answer)
     return bool(answer["model_version"] == found["model_version"]) and same(kind, answer, found)
-
-
-def open_draft(resource: Resource, now: datetime) -> Recommendation | None:
-    """The draft that waits for a decision; while it does, no other policy is recommended."""
-    return Recommendation.objects.filter(
-        resource=resource,
-        topic=POLICY_TOPIC,
-        kind=DRAFT,
-        state=RecommendationState.PROPOSED,
-        expires_at__gt=now,
-    ).first()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from accounts.table import table
 from advisor.core.quantity import format_rate
 from advisor.models import PredictionScore, Recommendation
 from advisor.queries.calibration import CalibrationSummary, OriginAccuracy
 from advisor.queries.recommendations import why_not_scored
+
+EFFECT_GAP = "it was scored before effects were kept"
 
 
 def prediction_text(row: Recommendation) -> str:
@@ -23,14 +26,28 @@ def prediction_text(row: Recommendation) -> str:
             "host": rate["host"],
             "predicted": format_rate(rate["predicted"], unit),
             "measured": format_rate(rate["measured"], unit),
+            "effect": _effect(rate, unit),
         }
         for rate in found.rates
     ]
     verdict = "held" if found.held else "did not hold"
     errors = f"{found.worst_error_ratio:.0%} of the capacity, bias {found.bias_ratio:+.0%}"
     told = f"it {verdict}; worst error {errors}, {found.windows} windows"
-    shown = table(rates, ["workload", "host", "predicted", "measured"])
+    shown = table(rates, ["workload", "host", "predicted", "measured", "effect"])
     return f"Predicted against measured: {told}\n{shown}"
+
+
+def _effect(rate: Mapping[str, Any], unit: str) -> str:
+    """What the policy did, beside workloads that no policy touched; or why it is not known."""
+    found = rate.get("effect")
+    if found is None:
+        return f"unknown: {rate.get('effect_gap') or EFFECT_GAP}"
+    mean, low, high = (_signed(found[name], unit) for name in ("mean", "low", "high"))
+    return f"{mean} ({low} to {high}, {found['donors']} others)"
+
+
+def _signed(change: float, unit: str) -> str:
+    return f"{'-' if change < 0 else '+'}{format_rate(abs(change), unit)}"
 
 
 def calibration_text(found: CalibrationSummary) -> str:

@@ -10,8 +10,9 @@ from advisor.models.recommendation import Recommendation
 class PredictionScore(models.Model):
     """The newest comparison; errors are fractions of the capacity.
 
-    `rates` is a list of objects: workload, host, before, predicted, measured. `windows` counts
-    those with as much load as the prediction assumes.
+    `rates` is a list of objects: workload, host, before, predicted, measured; and effect, what the
+    policy did beside workloads that no policy touched, or None and why it is not known.
+    `windows` counts those with as much load as the prediction assumes.
     """
 
     recommendation = models.OneToOneField(

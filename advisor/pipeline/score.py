@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any
@@ -13,12 +13,14 @@ from django.db.models import QuerySet
 
 from advisor.core.enforced_time import Stretch
 from advisor.core.forecast.calibration import PredictedRate, score
+from advisor.core.forecast.synthetic_control import Effect, NoEffect
 from advisor.history.allocation_history import MOST_WINDOWS
 from advisor.history.enforced_time import enforced_time
 from advisor.history.policy_state import policy_state
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import whole_windows
-from advisor.models import Policy, PredictionScore, Recommendation, Resource
+from advisor.models import Allocation, Policy, PredictionScore, Recommendation, Resource
+from advisor.pipeline.effect import effects_of
 from ingest.core.grid import Grid, grid_of
 from ingest.core.steps import coarse_step_s
 
@@ -68,13 +70,17 @@ def _score(
     if grid is None:
         return NotScored(reason="its policy was not applied for five minutes yet")
     predicted = _predicted(recommendation)
-    windows = _loaded_windows(recommendation.resource, predicted, grid, settled)
+    allocations = _allocations(recommendation.resource, predicted)
+    windows = _loaded_windows(
+        recommendation.resource, allocations, predicted, grid=grid, settled=settled
+    )
     if len(windows) < ENOUGH_WINDOWS:
         return NotScored(
             reason=f"{len(windows)} windows had as much load as the prediction assumes, "
             f"{ENOUGH_WINDOWS} are needed"
         )
-    return _save(recommendation, policy, windows, grid=grid, now=now)
+    effects = effects_of(policy, allocations, scored=grid, settled=settled)
+    return _save(recommendation, policy, windows, effects, grid=grid, now=now)
 
 
 def _never_applied(policy: Policy, now: datetime) -> str:
@@ -111,9 +117,16 @@ def _predicted(recommendation: Recommendation) -> list[dict[str, Any]]:
 Window = Mapping[int, float]
 
 
+def _allocations(resource: Resource, predicted: Sequence[Mapping[str, Any]]) -> list[Allocation]:
+    rows = resource.allocations.filter(pk__in=[row["allocation"] for row in predicted])
+    return list(rows.select_related("workload", "host", "resource").order_by("pk"))
+
+
 def _loaded_windows(
     resource: Resource,
+    allocations: Sequence[Allocation],
     predicted: Sequence[Mapping[str, Any]],
+    *,
     grid: Grid,
     settled: Sequence[Stretch],
 ) -> list[Window]:
@@ -121,8 +134,6 @@ def _loaded_windows(
 
     A window counts if the policy was applied, and had settled, in all of it.
     """
-    rows = resource.allocations.filter(pk__in=[row["allocation"] for row in predicted])
-    allocations = list(rows.select_related("workload", "host", "resource").order_by("pk"))
     if len(allocations) < len(predicted):
         return []
     rates = read_history(resource, grid, allocations=allocations).allocations.rate
@@ -142,6 +153,7 @@ def _save(
     recommendation: Recommendation,
     policy: Policy,
     windows: Sequence[Window],
+    effects: Mapping[int, Effect | NoEffect],
     *,
     grid: Grid,
     now: datetime,
@@ -156,6 +168,7 @@ def _save(
             "interval": row.get("interval"),
             "unsure": row.get("unsure", ""),
             "measured": fmean(window[row["allocation"]] for window in windows),
+            **_plain(effects[row["allocation"]]),
         }
         for row in _predicted(recommendation)
     ]
@@ -191,6 +204,12 @@ def _save(
         },
     )
     return row
+
+
+def _plain(found: Effect | NoEffect) -> dict[str, Any]:
+    if isinstance(found, NoEffect):
+        return {"effect": None, "effect_gap": found.reason}
+    return {"effect": asdict(found), "effect_gap": ""}
 
 
 def recent_predictions(*, now: datetime) -> QuerySet[Recommendation]:

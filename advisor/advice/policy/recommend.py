@@ -19,10 +19,11 @@ from advisor.advice.recommendation_store import (
     REJUDGING_GAP,
     StandingAdvice,
     be_the_only_adviser,
-    keep,
-    open_draft,
+    keep_beside,
     standing_advice,
+    undecided,
 )
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.core.canonical import dumps, to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.explanation.answer import InsufficientData, NoChange
@@ -109,10 +110,12 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
     if status.is_rejudging:
         return _save_gap(status, REJUDGING_GAP)
-    if draft := open_draft(resource, now):
-        return _save_gap(status, _waits(draft))
+    current = undecided(resource=resource, topic=POLICY.topic, subject="")
+    if current is not None and current.kind == DRAFT and current.expires_at > now:
+        return _save_gap(status, _waits(current))
     _save_gap(status, "")
-    return keep(
+    return keep_beside(
+        current,
         resource=resource,
         kind=POLICY,
         incident=incident,

@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from advisor.core.casebook.bundle import MeasuredRate, Truth
+from advisor.core.forecast.crps import crps, even_draws
 
 ALIKE_RATIO = 0.02
 FEWEST_RATES = 20
 """Of fewer rates, no figure holds: one more could turn it."""
+ORIGIN = "all from bundles"
+"""Rates under own policies, and after natural changes, are in the database of an installation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +50,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRate:
-    """How much more than told was measured, as a part of it, and whether the range held."""
+    """How much more than told was measured, as a part of it, and whether the range held.
+
+    `crps` is the score of the range, and `unchanged` that of "nothing changes"; both are parts of
+    the measured rate.
+    """
 
     bias: float
     is_within: bool
+    crps: float
+    unchanged: float
 
     @property
     def error(self) -> float:
@@ -135,13 +145,22 @@ class Case:
             return []
         measured = self.measured
         return [
-            ToldRate(
-                bias=(got.rate - row["predicted_after"]) / got.rate,
-                is_within=row["interval"]["low"] <= got.rate <= row["interval"]["high"],
-            )
+            _told(row, got.rate)
             for row in self.found.answer["allocations"]
             if not row["unsure"] and row["interval"] and (got := measured.get(row["workload"]))
         ]
+
+
+def _told(row: Mapping[str, Any], rate: float) -> ToldRate:
+    """A row of the advice beside the rate that was measured under it."""
+    low, high, level = (row["interval"][name] for name in ("low", "high", "level"))
+    draws = even_draws(low=low, middle=row["predicted_after"], high=high, level=level)
+    return ToldRate(
+        bias=(rate - row["predicted_after"]) / rate,
+        is_within=low <= rate <= high,
+        crps=crps(draws, rate) / rate,
+        unchanged=abs(rate - row["predicted_before"]) / rate,
+    )
 
 
 def _is_alike(advised: float, granted: float) -> bool:
@@ -221,7 +240,9 @@ def _rates(known: Sequence[Case]) -> list[ScoreRow]:
     errors = [one.error for one in told]
     within = sum(one.is_within for one in told) / len(told) if told else None
     is_enough = len(told) >= FEWEST_RATES
-    note = f"of {len(told)} rates" + ("" if is_enough else f"; {FEWEST_RATES} are needed")
+    note = f"of {len(told)} rates, {ORIGIN}" + (
+        "" if is_enough else f"; {FEWEST_RATES} are needed"
+    )
 
     def row(what: str, asked: str, measured: float | None, *, low: float, high: float) -> ScoreRow:
         holds = is_enough and measured is not None and low <= measured <= high
@@ -250,7 +271,23 @@ def _rates(known: Sequence[Case]) -> list[ScoreRow]:
             high=0.05,
         ),
         row("those within the ranges told", "0.85 to 0.95", within, low=0.85, high=0.95),
+        _crps(told, note),
     ]
+
+
+def _crps(told: Sequence[ToldRate], note: str) -> ScoreRow:
+    """The score of the ranges beside that of whoever says that nothing changes."""
+    unchanged = sum(one.unchanged for one in told)
+    measured = sum(one.crps for one in told) / unchanged if unchanged > 0 else None
+    part = f"; {fmean(one.crps for one in told):.0%} of the measured rate" if told else ""
+    return ScoreRow(
+        what="CRPS of the ranges told, beside that of “nothing changes”",
+        unit="ratio",
+        asked="<= 1",
+        measured=measured,
+        holds=len(told) >= FEWEST_RATES and measured is not None and measured <= 1,
+        note=f"{note}{part}",
+    )
 
 
 def _percentile(values: Sequence[float], percent: float) -> float | None:

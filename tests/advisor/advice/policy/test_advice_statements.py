@@ -83,6 +83,20 @@ def test_advice_asks_as_little_of_a_hundred_workloads_as_of_ten(
     assert len(many) <= MOST_STATEMENTS + KINDS_OF_SAMPLES, "\n".join(many)
 
 
+def test_advice_where_none_stood_asks_once_what_stands_and_supersedes_nothing() -> None:
+    resource = shared_uplink(empty_fleet(NOW), "uplink", allocations=10)
+    congested(resource)
+    with CaptureQueriesContext(connection) as captured:
+        assert isinstance(recommend(resource=resource, now=NOW), Recommendation)
+
+    asked = [query["sql"] for query in captured.captured_queries]
+
+    assert not [one for one in asked if one.startswith('UPDATE "advisor_recommendation"')]
+    # Once before samples are read, and once more when the status is locked.
+    from_table = 'FROM "advisor_recommendation" WHERE'
+    assert len([one for one in asked if from_table in one]) == 2
+
+
 def test_advice_that_is_open_already_is_not_stored_again() -> None:
     resource = shared_uplink(empty_fleet(NOW), "uplink", allocations=10)
 

@@ -35,6 +35,7 @@ def row(workload: str, rate: float, *, unsure: str = "", shares: int = 1000) -> 
         "reservation": 101.0,
         "limit": None,
         "shares": shares,
+        "predicted_before": 0.5 * rate,
         "predicted_after": rate,
         "interval": {"low": 0.9 * rate, "high": 1.1 * rate, "level": 0.9},
         "unsure": unsure,
@@ -66,7 +67,7 @@ def test_all_that_is_right_holds() -> None:
     rows = measured(*[right] * FEWEST_RATES, (CALM, found()))
 
     # What was not sure was not told.
-    stalls, *others = sorted(rows, key=lambda one: one.what != STALLS)
+    stalls, *others, _ = sorted(rows, key=lambda one: one.what != STALLS)
     assert (stalls.measured, stalls.holds) == (None, False)
     assert [one.measured for one in others] == pytest.approx(
         [1, 0, 1, 1, 1, 0.5, 0.05, 0.05, -0.05, 1]
@@ -92,7 +93,7 @@ def test_a_stall_counts_as_found_only_as_one(
 def test_what_is_wrong_does_not_hold() -> None:
     wrong = found("db", victims=("web", "etl"), rows=(row("db", 300.0), row("etl", 100.0)))
 
-    rows = measured(*[(FULL, wrong)] * FEWEST_RATES, (CALM, found("etl")))
+    rows = measured(*[(FULL, wrong)] * FEWEST_RATES, (CALM, found("etl")))[:-1]
 
     assert [one.measured for one in rows if one.what != STALLS] == pytest.approx(
         [1, 1, 0, 0.5, 0.5, 1, 1.5, 2, -1.5, 0]
@@ -109,7 +110,7 @@ def test_rates_of_few_predictions_do_not_hold() -> None:
     rows = measured(*[right] * (FEWEST_RATES - 1))
 
     assert [one.holds for one in rows[-3:]] == [False] * 3
-    assert rows[-1].note == "of 19 rates; 20 are needed"
+    assert rows[-2].note == "of 19 rates, all from bundles; 20 are needed"
 
 
 def test_effect_of_another_policy_says_nothing_of_this_advice() -> None:
@@ -138,4 +139,19 @@ def test_incident_before_anything_was_planted_is_a_false_alarm() -> None:
 def test_nothing_is_said_where_nothing_is_known() -> None:
     rows = measured((None, found("etl")))
 
-    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 11
+    assert [(one.measured, one.holds) for one in rows] == [(None, False)] * 12
+
+
+@pytest.mark.parametrize(
+    ("before", "holds"), [(50.0, True), (100.5, False)], ids=["much changed", "hardly anything"]
+)
+def test_range_is_scored_beside_saying_that_nothing_changes(before: float, holds: bool) -> None:
+    told = {**row("db", 105.0), "predicted_before": before}
+    right = (FULL, found("etl", rows=(told, ADVICE[1])))
+
+    crps = measured(*[right] * FEWEST_RATES)[-1]
+
+    # Evenly within 94.5 to 115.5, a tenth at the ends: about 3 off the 100 that were measured.
+    assert crps.measured == pytest.approx(3.5 / abs(100.0 - before), rel=0.3)
+    assert crps.holds is holds
+    assert crps.note.startswith(f"of {FEWEST_RATES} rates, all from bundles; ")
