@@ -32,7 +32,7 @@ def plan_deletion(
     actor.require(Action.DELETE_ORGANISATION)
     if slug != organisation.slug:
         raise AccountsError(f'to delete it, type its short name "{organisation.slug}"')
-    row = Organisation.objects.select_for_update().get(pk=organisation.pk)
+    row = Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
     if row.deletion_due_at is None or row.deletion_due_at > now + grace:
         row.deletion_due_at = now + grace
         row.save(update_fields=["deletion_due_at"])
@@ -49,7 +49,7 @@ def plan_deletion(
 def keep_organisation(*, organisation: Organisation, actor: Actor, now: datetime) -> None:
     """Take the deletion back; refuses when it has begun."""
     actor.require(Action.DELETE_ORGANISATION)
-    row = Organisation.objects.select_for_update().get(pk=organisation.pk)
+    row = Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
     if row.deletion_due_at is None:
         return
     if row.deletion_due_at <= now:

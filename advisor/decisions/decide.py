@@ -267,7 +267,7 @@ def _next_version(
     rollback_of: Policy | None = None,
 ) -> Policy:
     # Locks the resource, so that two simultaneous decisions get two version numbers.
-    resource = Resource.objects.select_for_update().get(pk=resource.pk)
+    resource = Resource.objects.select_for_update(no_key=True).get(pk=resource.pk)
     newest = Policy.objects.filter(resource=resource).aggregate(newest=Max("version"))["newest"]
     policy = Policy(
         organisation=resource.organisation,

@@ -142,7 +142,7 @@ def _raises(one: RequestedReservation, before: RequestedReservation | None) -> b
 
 def _lock(resource: Resource) -> None:
     """One who states pools at a time, so that two do not both take what is free."""
-    Resource.objects.select_for_update().get(pk=resource.pk)
+    Resource.objects.select_for_update(no_key=True).get(pk=resource.pk)
 
 
 def _check_terms(

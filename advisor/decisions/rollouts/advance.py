@@ -56,7 +56,7 @@ def advance(*, rollout: PolicyRollout, now: datetime) -> PolicyRollout:
 def held_rollout(rollout: PolicyRollout) -> PolicyRollout:
     """The row as it is now, which nobody else changes until this transaction ends."""
     # In the order of those who decide: the resource first.
-    Resource.objects.select_for_update().get(pk=rollout.policy.resource_id)
+    Resource.objects.select_for_update(no_key=True).get(pk=rollout.policy.resource_id)
     rows = PolicyRollout.objects.select_for_update(of=("self",))
     return rows.select_related("policy__resource", "former", "organisation").get(pk=rollout.pk)
 

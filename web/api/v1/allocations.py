@@ -123,7 +123,7 @@ def state_allocation(
     """State what a workload has on a resource, for one host and virtual disk."""
     workspace, resource = open_row(asker_of(request), Resource, pk)
     acting(request, Action.DECIDE)
-    Resource.objects.select_for_update().get(pk=resource.pk)
+    Resource.objects.select_for_update(no_key=True).get(pk=resource.pk)
     before = _rows(request).filter(resource=resource, workload__name=asked.workload)
     if asked.host is not None:
         before = before.filter(host__name=asked.host)
@@ -154,7 +154,7 @@ def remove_allocation(request: HttpRequest, pk: Pk) -> Any:
     """Remove an allocation; the policy in force stays."""
     row = get_object_or_404(_rows(request), pk=pk)
     workspace = acting(request, Action.DECIDE)
-    Resource.objects.select_for_update().get(pk=row.resource_id)
+    Resource.objects.select_for_update(no_key=True).get(pk=row.resource_id)
     require_match(request, _tag(row))
     remove_allocations(
         resource=row.resource, workload_name=row.workload.name, of_disk=(row.host.name, row.vdisk)

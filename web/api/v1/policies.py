@@ -96,7 +96,7 @@ def roll_back_policy(request: HttpRequest, pk: Pk, asked: RollBack, response: Ht
     workspace, row = open_row(asker_of(request), Resource, pk)
     acting(request, Action.DECIDE)
     # Until this ends nobody else publishes a policy of the resource.
-    Resource.objects.select_for_update().get(pk=row.pk)
+    Resource.objects.select_for_update(no_key=True).get(pk=row.pk)
     require_match(request, _tag(row.pk))
     policy = rollback(
         resource=row, user=workspace.membership.user, now=timezone.now(),

@@ -77,7 +77,7 @@ def state_pool(request: HttpRequest, pk: Pk, asked: StatedPool, response: HttpRe
     """State a pool of an uplink, by its name."""
     workspace, resource = open_row(asker_of(request), Resource, pk)
     acting(request, Action.DECIDE)
-    Resource.objects.select_for_update().get(pk=resource.pk)
+    Resource.objects.select_for_update(no_key=True).get(pk=resource.pk)
     present = _rows(request).filter(resource=resource, name=asked.name).first()
     require_match(request, tag_of(None if present is None else _plain(present)))
     made = pools.set_pool(resource=resource, **asked.dict())
@@ -92,7 +92,7 @@ def remove_pool(request: HttpRequest, pk: Pk) -> Any:
     """Remove a pool; its members keep their own terms."""
     row = get_object_or_404(_rows(request), pk=pk)
     workspace = acting(request, Action.DECIDE)
-    Resource.objects.select_for_update().get(pk=row.resource_id)
+    Resource.objects.select_for_update(no_key=True).get(pk=row.resource_id)
     require_match(request, tag_of(_plain(row)))
     pools.remove_pool(resource=row.resource, name=row.name)
     noted(workspace, "remove pool", str(row))

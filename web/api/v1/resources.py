@@ -214,7 +214,7 @@ def _held(request: HttpRequest, pk: int) -> tuple[Any, Resource]:
     """The resource, for who may change it; nobody else does until this ends."""
     workspace, row = open_row(asker_of(request), Resource, pk)
     acting(request, Action.DECIDE)
-    row = Resource.objects.select_for_update().get(pk=row.pk)
+    row = Resource.objects.select_for_update(no_key=True).get(pk=row.pk)
     require_match(request, _tag(row))
     return workspace, row
 

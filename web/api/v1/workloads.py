@@ -81,7 +81,7 @@ def change_workload(
     """State the tier of a workload on all resources, or leave it to rules again."""
     workspace, row = open_row(asker_of(request), Workload, pk)
     acting(request, Action.DECIDE)
-    row = Workload.objects.select_for_update().get(pk=row.pk)
+    row = Workload.objects.select_for_update(no_key=True).get(pk=row.pk)
     require_match(request, _tag(row))
     if asked.tier is None:
         withdraw_tier(row.organisation, row.name)
