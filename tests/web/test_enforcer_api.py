@@ -86,7 +86,7 @@ def test_policy_of_a_datastore_without_a_stated_capacity_is_in_the_document(
     enrolled = enroll(organisation=fleet.organisation, host_name="kvm-01")
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     # As if the capacity had never been stated: what was delivered in congestion was divided.
-    Resource.objects.filter(pk=advice.resource_id).update(capacity=None)
+    Resource.objects.filter(pk=advice.resource_id).update(capacity=None, staged=False)
     advice.inputs = dumps(replace(loads(AdviceInputs, advice.inputs), capacity=None))
     advice.answer = answer("policy", advice.inputs)
     advice.save()

@@ -12,7 +12,7 @@ from django.test import Client
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
 from advisor.decisions.decide import approve, reject
-from advisor.models import Enforcer, Policy, Recommendation, RecommendationState
+from advisor.models import Enforcer, Policy, Recommendation, RecommendationState, Resource
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -149,7 +149,8 @@ def test_approval_makes_a_version_and_says_so(operator: Client, advice: Recommen
     policy = Policy.objects.get(resource=advice.resource)
     assert (policy.version, policy.recommendation_id) == (1, advice.pk)
     said = page.text(".messages")
-    assert "Approved. Version 1 of the policy of nfs-07 is published, not applied: " in said
+    is_in_stages = "is approved, not published: kvm-01 gets it in a later stage"
+    assert f"Approved. Version 1 of the policy of nfs-07 {is_in_stages}" in said
     assert "approved now by operator" in page.text(".lead")
     assert page.elements("#approve-dialog") == []
 
@@ -198,6 +199,7 @@ def test_second_decision_is_refused_with_what_happened(
 def test_approved_page_compares_prediction_with_measurement(
     fleet: Fleet, operator: Client, advice: Recommendation
 ) -> None:
+    Resource.objects.filter(pk=advice.resource_id).update(staged=False)
     approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
     agents.report(
         fleet.hosts["kvm-01"], now=fleet.now, rates={"db-orders": 1630.0, "report-2": 150.0}

@@ -163,6 +163,7 @@ def test_policy_applied_on_one_of_two_hosts_holds_there_alone(cluster: Cluster) 
     h2 = Host.objects.get(name="h2")
     Attachment.objects.create(resource=cluster.uplink, host=h2, device="up0")
     Allocation.objects.filter(pk=cluster.allocations[1].pk).update(host=h2)
+    Resource.objects.filter(pk=cluster.uplink.pk).update(staged=False)
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
     agent_pass(cluster.enrolment.host, at=NOW)
 

@@ -204,6 +204,7 @@ def test_every_host_has_to_apply_it(cluster: Cluster) -> None:
     h2 = Host.objects.get(name="h2")
     Attachment.objects.create(resource=cluster.uplink, host=h2, device="up0")
     Allocation.objects.filter(pk=cluster.allocations[2].pk).update(host=h2)
+    Resource.objects.filter(pk=cluster.uplink.pk).update(staged=False)
     row = enforced(cluster)
     measured(cluster, *PREDICTED)
 
