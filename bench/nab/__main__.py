@@ -14,7 +14,7 @@ import json
 from datetime import UTC, datetime
 
 from bench.nab.methods import METHODS
-from bench.nab.score import scored_by
+from bench.nab.score import missed_by, scored_by
 from bench.nab.scores import SCORES
 from bench.nab.series import place, scored, to_choose_by
 
@@ -25,7 +25,9 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true", help="the folders to choose by")
     parser.add_argument("--keep", metavar="NOTE", help=f"add to {SCORES.name}")
     parser.add_argument("--method", action="append", choices=[*METHODS], dest="methods")
-    parser.add_argument("--series", action="store_true", help="false alarms of each series too")
+    parser.add_argument(
+        "--series", action="store_true", help="of each series too, with what is missed"
+    )
     asked = parser.parse_args()
     root = place()
     if not (root / "labels").is_dir():
@@ -43,6 +45,8 @@ def main() -> None:
         )
         for one in series if asked.series else ():
             print(f"  {one.name}: {scored_by(METHODS[name], [one]).false_alarms} false alarms")
+            for low, high in missed_by(METHODS[name], one):
+                print(f"    missed: {_utc(low)} to {_utc(high)}")
         if asked.keep:
             row = {
                 "method": name,
@@ -57,6 +61,10 @@ def main() -> None:
             }
             with SCORES.open("a") as file:
                 file.write(json.dumps(row) + "\n")
+
+
+def _utc(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 main()

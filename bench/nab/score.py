@@ -40,6 +40,14 @@ class Score:
         return self.false_alarms / self.days
 
 
+def missed_by(method: Method, series: Series) -> list[Span]:
+    """The windows in which no alarm began; seconds."""
+    begins = [at for at, _ in method(series).alarms]
+    return [
+        (low, high) for low, high in series.windows if not any(low <= at <= high for at in begins)
+    ]
+
+
 def scored_by(method: Method, series: Sequence[Series]) -> Score:
     """The score over all series together."""
     each = [_score(one, method(one)) for one in series]

@@ -73,6 +73,30 @@ def test_score_shows_predicted_and_measured_per_workload(
     assert "The prediction held: the worst rate missed it by 2 %" in page.all_text()
     # 2477 - 2581
     assert "db-orderskvm-0125812477-104" in page.all_text().replace(" ", "")
+    assert "unknown: it was scored before effects were kept" in page.all_text()
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (
+            {"effect": {"mean": 1500.0, "low": -200.0, "high": 3200.0}, "effect_gap": ""},
+            "-1041500(-200to3200)",
+        ),
+        ({"effect": None, "effect_gap": "0 workloads are left"}, "unknown:0workloadsareleft"),
+    ],
+    ids=["known", "not known"],
+)
+def test_effect_of_the_policy_stands_beside_its_prediction(
+    fleet: Fleet, viewer: Client, advice: Recommendation, told: dict[str, object], shown: str
+) -> None:
+    row = score(advice, fleet)
+    row.rates = [row.rates[0] | told]
+    row.save()
+
+    page = page_of(viewer.get(f"/recommendations/{advice.pk}/"))
+
+    assert shown in page.all_text().replace(" ", "")
     assert "94 % of the error of" in page.all_text()
 
 
