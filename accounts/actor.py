@@ -55,3 +55,9 @@ def member_actor(membership: Membership) -> Actor:
 
 COMMAND_LINE = Actor(name="command line", role=Role.OWNER)
 """Whoever can run `sluice` can write to the database too, so nothing is refused."""
+
+SCHEDULER = Actor(name="Sluice", role=Role.OWNER)
+"""What time, samples and newer advice change by themselves."""
+
+LADDER = Actor(name="ladder", role=Role.OPERATOR)
+"""Approves by itself what an organisation's ladder lets it."""

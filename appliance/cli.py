@@ -23,6 +23,8 @@ COMMANDS = {
         "recommendations": "open and past recommendations, or one with its evidence",
         "approve": "approve a recommendation",
         "reject": "reject a recommendation with a reason",
+        "acknowledge": "say that somebody looks after a recommendation",
+        "snooze": "put a recommendation off; it comes back",
         "what-if": "simulate other shares, reservations and limits on stored history",
         "policy": "policy versions, newest first",
         "rollback": "return to an earlier policy version",

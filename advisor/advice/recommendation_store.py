@@ -14,7 +14,15 @@ from django.db.models import Q
 
 from advisor.advice.kind import Kind, Stored
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
-from advisor.models import POLICY_TOPIC, Incident, Recommendation, RecommendationState, Resource
+from advisor.models import (
+    OPEN_STATES,
+    POLICY_TOPIC,
+    Incident,
+    Recommendation,
+    RecommendationState,
+    Resource,
+)
+from advisor.pipeline.recommendation_life import NEWER, supersede
 
 VALID_FOR = timedelta(hours=24)
 """Undecided advice expires: the load it was computed for may be gone."""
@@ -89,13 +97,8 @@ def open_advice(
     *, resource: Resource, kind: Kind[Any, Any], subject: str, now: datetime
 ) -> Recommendation | None:
     """The recommendation of this topic and subject that waits for a decision."""
-    return Recommendation.objects.filter(
-        resource=resource,
-        topic=kind.topic,
-        subject=subject,
-        state=RecommendationState.PROPOSED,
-        expires_at__gt=now,
-    ).first()
+    rows = Recommendation.objects.open_at(now)
+    return rows.filter(resource=resource, topic=kind.topic, subject=subject).first()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +138,7 @@ def standing_advice(
     """That of a kind that is about resources, in one statement."""
     rows = list(
         Recommendation.objects.filter(
-            Q(state=RecommendationState.PROPOSED, subject="", expires_at__gt=now)
+            Q(state__in=OPEN_STATES, subject="", expires_at__gt=now)
             | Q(state=RecommendationState.REJECTED, incident=incident),
             resource=resource,
             topic=kind.topic,
@@ -143,7 +146,7 @@ def standing_advice(
     )
     return StandingAdvice(
         kind=kind,
-        waiting=tuple(row for row in rows if row.state == RecommendationState.PROPOSED),
+        waiting=tuple(row for row in rows if row.state in OPEN_STATES),
         rejected=tuple(row for row in rows if row.state == RecommendationState.REJECTED),
     )
 
@@ -163,9 +166,8 @@ def keep(
     plain = json.loads(found)
     if current is not None and _still_holds(kind, current, plain):
         return current
-    Recommendation.objects.filter(
-        resource=resource, topic=kind.topic, subject=subject, state=RecommendationState.PROPOSED
-    ).update(state=RecommendationState.SUPERSEDED)
+    former = Recommendation.objects.filter(resource=resource, topic=kind.topic, subject=subject)
+    supersede(former, now=now, reason=NEWER)
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,
@@ -189,10 +191,5 @@ def _still_holds(kind: Kind[Any, Any], current: Recommendation, found: Stored) -
 
 def open_draft(resource: Resource, now: datetime) -> Recommendation | None:
     """The draft that waits for a decision; while it does, no other policy is recommended."""
-    return Recommendation.objects.filter(
-        resource=resource,
-        topic=POLICY_TOPIC,
-        kind=DRAFT,
-        state=RecommendationState.PROPOSED,
-        expires_at__gt=now,
-    ).first()
+    rows = Recommendation.objects.open_at(now)
+    return rows.filter(resource=resource, topic=POLICY_TOPIC, kind=DRAFT).first()

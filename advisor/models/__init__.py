@@ -30,7 +30,13 @@ from advisor.models.natural_score import NaturalLook, NaturalScore
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.pool import Pool
 from advisor.models.prediction_score import PredictionScore
-from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
+from advisor.models.recommendation import (
+    OPEN_STATES,
+    POLICY_TOPIC,
+    Recommendation,
+    RecommendationState,
+)
+from advisor.models.recommendation_change import RecommendationChange, Step
 from advisor.models.rejudgement import (
     DetectorCheckpoint,
     EarlierStates,
@@ -42,6 +48,7 @@ from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadK
 from advisor.models.workload_rules import WorkloadRules
 
 __all__ = [
+    "OPEN_STATES",
     "POLICY_TOPIC",
     "AdapterKind",
     "Allocation",
@@ -74,6 +81,7 @@ __all__ = [
     "PublishedDocument",
     "Quarter",
     "Recommendation",
+    "RecommendationChange",
     "RecommendationState",
     "Recurrence",
     "ReservationMode",
@@ -85,6 +93,7 @@ __all__ = [
     "StaleDay",
     "State",
     "StateRun",
+    "Step",
     "ThresholdMode",
     "Tier",
     "Track",

@@ -20,6 +20,7 @@ from advisor.management.advice_text import (
     next_steps,
     other_advice_text,
     policy_text,
+    steps_text,
 )
 from advisor.management.prediction_text import accuracy_text, calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
@@ -29,6 +30,7 @@ from advisor.models import (
     RecommendationState,
     ResourceStatus,
 )
+from advisor.pipeline.recommendation_life import history_of
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.queries.track_record import track_record
@@ -62,7 +64,7 @@ class Command(ProductCommand):
         if options["recompute"]:
             raise CommandError("--recompute needs an id: sluice recommendations ID --recompute")
         if options["state"]:
-            rows = rows.filter(state=options["state"])
+            rows = rows.in_state(options["state"], timezone.now())
         if options["kind"]:
             rows = rows.filter(kind=options["kind"])
         self.show(
@@ -88,11 +90,24 @@ class Command(ProductCommand):
                 "inputs": json.loads(found.inputs),
                 "score": _score(found),
                 "score_gap": found.score_gap,
+                "history": [
+                    {
+                        "step": one.step,
+                        "at": one.at,
+                        "actor": one.actor,
+                        "address": one.address,
+                        "reason": one.reason,
+                        "until": one.until,
+                    }
+                    for one in history_of(found)
+                ],
                 "track_record": None if record is None else asdict(record),
             }
             self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
         else:
             self.stdout.write(f"{_text(found)}\n\n{next_steps(found, now=timezone.now())}")
+            if steps := steps_text(found):
+                self.stdout.write(f"\n{steps}")
             if found.policies.exists():
                 self.stdout.write(f"\n{prediction_text(found)}")
             if same is not None:
