@@ -58,6 +58,3 @@ COMMAND_LINE = Actor(name="command line", role=Role.OWNER)
 
 SCHEDULER = Actor(name="Sluice", role=Role.OWNER)
 """What time, samples and newer advice change by themselves."""
-
-LADDER = Actor(name="ladder", role=Role.OPERATOR)
-"""Approves by itself what an organisation's ladder lets it."""

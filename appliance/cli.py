@@ -24,6 +24,7 @@ COMMANDS = {
         "approve": "approve a recommendation",
         "reject": "reject a recommendation with a reason",
         "acknowledge": "say that somebody looks after a recommendation",
+        "ladder": "rules of when advice may be approved, and what they say of one",
         "snooze": "put a recommendation off; it comes back",
         "what-if": "simulate other shares, reservations and limits on stored history",
         "policy": "policy versions, newest first",

@@ -19,6 +19,7 @@ from advisor.core.canonical import to_plain
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
+from advisor.decisions.ladder import require_ladder
 from advisor.decisions.recommendation_steps import claim, note_in_chain
 from advisor.errors import DecisionRefused
 from advisor.history.publishing_gap import publishing_gap
@@ -47,6 +48,7 @@ def approve(
         raise DecisionRefused(
             f"this version of Sluice knows no advice on {recommendation.topic}; reject it"
         )
+    require_ladder(recommendation, user=user, now=now)
     claim(
         recommendation, RecommendationState.APPROVED, actor=actor, reason="", now=now,
         decided_by_id=user.pk, decided_at=now,

@@ -25,6 +25,7 @@ from advisor.models.history import (
     StaleDay,
     Track,
 )
+from advisor.models.ladder_rule import LadderRule
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
@@ -66,6 +67,7 @@ __all__ = [
     "Incident",
     "IncidentVersion",
     "IoCount",
+    "LadderRule",
     "LateChange",
     "LearntThreshold",
     "LevelRecords",

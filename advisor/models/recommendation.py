@@ -71,7 +71,7 @@ class Recommendation(models.Model):
     byte for byte. `topic` and `kind` are those of a kind in `advisor.advice.registry`; a resource
     has one open recommendation of a topic and subject. `created_by` is the person who composed a
     draft, None for computed advice. `confirmed_by` is the first of two people, where the ladder
-    asks for two; `asked_at` when people were asked for their click.
+    asks for two.
     """
 
     organisation = models.ForeignKey(
@@ -117,7 +117,6 @@ class Recommendation(models.Model):
         on_delete=models.SET_NULL,
         related_name="confirmed",
     )
-    asked_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL

@@ -19,7 +19,6 @@ class Step(models.TextChoices):
     SUPERSEDED = RecommendationState.SUPERSEDED.value
     EXPIRED = RecommendationState.EXPIRED.value
     CONFIRMED = "confirmed"
-    ASKED = "asked"
 
 
 class RecommendationChange(models.Model):

@@ -12,7 +12,7 @@ from django.test import Client
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
 from advisor.decisions.decide import approve, reject
-from advisor.models import Enforcer, Policy, Recommendation, RecommendationState
+from advisor.models import Enforcer, LadderRule, Policy, Recommendation, RecommendationState
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -325,3 +325,30 @@ def test_second_click_says_who_was_first(
         f"{fleet.people.owner.get_username()} did that at"
         in page_of(answer, status=409).all_text()
     )
+
+
+def test_page_says_which_rule_holds_it_up_and_offers_no_approval(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    LadderRule.objects.create(organisation=fleet.organisation, name="calm", level="tell")
+
+    page = shown(operator, advice)
+
+    assert 'rule "calm": Sluice tells' in page.text(".form-error")
+    offered = [one.all_text() for one in page.elements(".actions button")]
+    assert "Approve…" not in offered
+    assert decide(operator, advice, "approve").status_code == 409
+
+
+def test_first_of_two_confirms_and_another_approves(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    LadderRule.objects.create(organisation=fleet.organisation, name="two", second_person=True)
+
+    page = page_of(decide(operator, advice, "approve"))
+    assert "It takes a second person" in page.all_text()
+    assert decide(operator, advice, "approve").status_code == 409
+    assert not Policy.objects.filter(recommendation=advice).exists()
+    page_of(decide(client_of(fleet.people.owner), advice, "approve"))
+
+    assert Policy.objects.filter(recommendation=advice).exists()

@@ -20,6 +20,7 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, why_held
 from advisor.decisions.rejection import REJECTION_REASONS, reason_text
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import PolicyState, policy_state
@@ -115,6 +116,7 @@ def open_recommendation(workspace: Workspace, pk: int) -> tuple[Workspace, Recom
         "incident",
         "decided_by",
         "created_by",
+        "confirmed_by",
         "prediction_score",
     )
 
@@ -143,6 +145,7 @@ def recommendation_page(
         row=row,
         history=history_of(row),
         snoozes=SNOOZES,
+        held=why_held(ladder_verdict(row, now=now)) if detail.is_open else "",
         rejection_reasons=REJECTION_REASONS,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
@@ -225,6 +228,9 @@ def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResp
     workspace, row = open_recommendation(workspace, pk)
     require_operator(workspace)
     try:
+        if confirm_first(recommendation=row, user=workspace.membership.user, now=now):
+            messages.success(request, CONFIRMED)
+            return redirect("recommendation", row.pk)
         policy = approve(recommendation=row, user=workspace.membership.user, now=now)
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")

@@ -153,6 +153,7 @@ def as_row(row: Recommendation) -> dict[str, Any]:
         "summary": row.summary,
         "created_at": row.created_at,
         "expires_at": row.expires_at,
+        "confirmed_at": row.confirmed_at,
         "decided_at": row.decided_at,
         "decision_reason": row.decision_reason,
     }
