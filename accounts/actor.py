@@ -63,3 +63,6 @@ def provider_actor(name: str) -> Actor:
 
 COMMAND_LINE = Actor(name="command line", role=Role.OWNER)
 """Whoever can run `sluice` can write to the database too, so nothing is refused."""
+
+SCHEDULER = Actor(name="Sluice", role=Role.OWNER)
+"""What time, samples and newer advice change by themselves."""

@@ -56,6 +56,8 @@ class LimitScope(StrEnum):
 
 class RecommendationState(StrEnum):
     PROPOSED = "proposed"
+    ACKNOWLEDGED = "acknowledged"
+    SNOOZED = "snoozed"
     APPROVED = "approved"
     REJECTED = "rejected"
     SUPERSEDED = "superseded"
@@ -117,6 +119,13 @@ class WorkloadKind(StrEnum):
     POD = "pod"
     UNIT = "unit"
     SLICE = "slice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgement:
+    """See `Acknowledgement` in openapi.json."""
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -957,6 +966,14 @@ class SelectorChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Snooze:
+    """See `Snooze` in openapi.json."""
+
+    reason: str = ""
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedAlarmBudget:
     """See `StatedAlarmBudget` in openapi.json."""
 
@@ -1484,6 +1501,18 @@ class Api:
         """Read a recommendation with its evidence."""
         return self.connection.ask("GET", f"/api/v1/recommendations/{pk}", RecommendationDetail)
 
+    def acknowledge_recommendation(
+        self, pk: int, body: Acknowledgement, *, idempotency_key: str | None = None
+    ) -> Decided:
+        """Say that you look after it; it stays open."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/recommendations/{pk}/acknowledge",
+            Decided,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
     def approve_recommendation(
         self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> Decided:
@@ -1513,6 +1542,18 @@ class Api:
             Decided,
             body=body,
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def snooze_recommendation(
+        self, pk: int, body: Snooze, *, idempotency_key: str | None = None
+    ) -> Decided:
+        """Put it off; it comes back then, and can be decided for a day."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/recommendations/{pk}/snooze",
+            Decided,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
         )
 
     def list_resources(

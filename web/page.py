@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import get_conditional_response
 
-from advisor.models import Recommendation, RecommendationState
 from web.access import Workspace
 
 
@@ -25,9 +24,7 @@ def render_page(
     **context: Any,
 ) -> HttpResponse:
     """The whole page, inside the frame with navigation."""
-    proposed = workspace.scope.rows(Recommendation).filter(
-        state=RecommendationState.PROPOSED, expires_at__gt=now
-    )
+    proposed = workspace.scope.recommendations().waiting(now)
     frame = {"workspace": workspace, "now": now, "proposed_count": proposed.count()}
     return render(request, template, {**frame, **context}, status=status)
 

@@ -25,10 +25,10 @@ from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (
     Recommendation,
-    RecommendationState,
     Resource,
     ResourceStatus,
 )
+from advisor.pipeline.recommendation_life import NO_CAUSE, supersede
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def advise(
             for one in found
         ]
     asked = {kind.topic for kind, _ in answers}
-    _withdraw_others(resource, asked, advised)
+    _withdraw_others(resource, asked, advised, now)
     gaps = {topic: gap for topic, gap in status.other_advice_gaps.items() if topic not in asked}
     for one in advised:
         if isinstance(one.found, str):
@@ -112,10 +112,9 @@ def _keep_answer(
 
 
 def _withdraw_others(
-    resource: Resource, topics: Collection[str], advised: Sequence[Advised]
+    resource: Resource, topics: Collection[str], advised: Sequence[Advised], now: datetime
 ) -> None:
     """What called for other advice on these topics is gone."""
     kept = [one.found.pk for one in advised if isinstance(one.found, Recommendation)]
-    Recommendation.objects.filter(
-        resource=resource, topic__in=topics, state=RecommendationState.PROPOSED
-    ).exclude(pk__in=kept).update(state=RecommendationState.SUPERSEDED)
+    others = Recommendation.objects.filter(resource=resource, topic__in=topics)
+    supersede(others.exclude(pk__in=kept), now=now, reason=NO_CAUSE)

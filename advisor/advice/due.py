@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from advisor.advice import registry
-from advisor.models import Recommendation, RecommendationState, Resource
+from advisor.models import OPEN_STATES, Recommendation, Resource
 
 
 def to_advise_on(now: datetime) -> QuerySet[Resource]:
@@ -22,7 +22,7 @@ def to_advise_on(now: datetime) -> QuerySet[Resource]:
             continue
         applies, said = kind.applies(now), Q(status__other_advice_gaps__has_key=kind.topic)
         open_advice = Recommendation.objects.filter(
-            resource=OuterRef("pk"), topic=kind.topic, state=RecommendationState.PROPOSED
+            resource=OuterRef("pk"), topic=kind.topic, state__in=OPEN_STATES
         )
         news = kind.has_news(now) | ~said
         due |= Q(Exists(open_advice)) | (applies & news) | (said & ~applies)

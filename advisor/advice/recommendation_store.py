@@ -14,7 +14,14 @@ from django.db.models import Q
 
 from advisor.advice.kind import Kind, Stored
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
-from advisor.models import Incident, Recommendation, RecommendationState, Resource
+from advisor.models import (
+    OPEN_STATES,
+    Incident,
+    Recommendation,
+    RecommendationState,
+    Resource,
+)
+from advisor.pipeline.recommendation_life import NEWER, supersede
 
 VALID_FOR = timedelta(hours=24)
 """Undecided advice expires: the load it was computed for may be gone."""
@@ -95,9 +102,8 @@ def open_advice(
 
 def undecided(*, resource: Resource, topic: str, subject: str) -> Recommendation | None:
     """The one of this topic and subject that nobody decided on, whether or not it expired."""
-    return Recommendation.objects.filter(
-        resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
-    ).first()
+    rows = Recommendation.objects.undecided()
+    return rows.filter(resource=resource, topic=topic, subject=subject).first()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +143,7 @@ def standing_advice(
     """That of a kind that is about resources, in one statement."""
     rows = list(
         Recommendation.objects.filter(
-            Q(state=RecommendationState.PROPOSED, subject="", expires_at__gt=now)
+            Q(state__in=OPEN_STATES, subject="", expires_at__gt=now)
             | Q(state=RecommendationState.REJECTED, incident=incident),
             resource=resource,
             topic=kind.topic,
@@ -145,7 +151,7 @@ def standing_advice(
     )
     return StandingAdvice(
         kind=kind,
-        waiting=tuple(row for row in rows if row.state == RecommendationState.PROPOSED),
+        waiting=tuple(row for row in rows if row.state in OPEN_STATES),
         rejected=tuple(row for row in rows if row.state == RecommendationState.REJECTED),
     )
 
@@ -190,9 +196,7 @@ def keep_beside(
     if current is not None:
         if current.expires_at > now and _still_holds(kind, current, plain):
             return current
-        Recommendation.objects.filter(pk=current.pk, state=RecommendationState.PROPOSED).update(
-            state=RecommendationState.SUPERSEDED
-        )
+        supersede(Recommendation.objects.filter(pk=current.pk), now=now, reason=NEWER)
     return Recommendation.objects.create(
         organisation_id=resource.organisation_id,
         resource=resource,

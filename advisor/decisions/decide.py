@@ -21,6 +21,8 @@ from advisor.core.canonical import to_plain
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
+from advisor.decisions.ladder import require_ladder
+from advisor.decisions.recommendation_steps import claim, note_in_chain
 from advisor.decisions.rollouts.begin import begin_rollout, terms_of
 from advisor.decisions.rollouts.changes import BY_ITSELF
 from advisor.errors import DecisionRefused
@@ -56,14 +58,18 @@ def approve(
         raise DecisionRefused(
             f"this version of Sluice knows no advice on {recommendation.topic}; reject it"
         )
-    _allocation(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
+    require_ladder(recommendation, user=user, now=now)
+    claim(
+        recommendation, RecommendationState.APPROVED, actor=actor, reason="", now=now,
+        decided_by_id=user.pk, decided_at=now,
+    )  # fmt: skip
     policy = None
     if kind.publishes:
         policy = _publish(recommendation, user=user, now=now)
     else:
         _set(recommendation, kind.sets(json.loads(recommendation.answer)))
     version = policy and policy.version
-    _record(recommendation, actor, "approve", now=now, version=version)
+    note_in_chain(recommendation, actor, "approve", now=now, version=version)
     return policy
 
 
@@ -111,20 +117,12 @@ def reject(
     actor = require_operator(user, recommendation.organisation)
     if not reason.strip():
         raise DecisionRefused("a rejection needs a reason: say why, for later readers")
-    _allocation(recommendation, RecommendationState.REJECTED, user=user, reason=reason, now=now)
-    recommendation.refresh_from_db()
-    _record(recommendation, actor, "reject", now=now, reason=reason)
-    return recommendation
-
-
-def _record(
-    recommendation: Recommendation, actor: Actor, action: str, *, now: datetime, **details: Any
-) -> None:
-    subject = f"recommendation {recommendation.pk} for {recommendation.subject}"
-    record(
-        organisation=recommendation.organisation, actor=actor, action=action,
-        subject=subject[:LONGEST_SUBJECT], now=now, details=details,
+    claim(
+        recommendation, RecommendationState.REJECTED, actor=actor, reason=reason, now=now,
+        decided_by_id=user.pk, decided_at=now, decision_reason=reason,
     )  # fmt: skip
+    note_in_chain(recommendation, actor, "reject", now=now, reason=reason)
+    return recommendation
 
 
 @transaction.atomic
@@ -229,29 +227,6 @@ def _divides(recommendation: Recommendation) -> bool:
     """Whether equal shares are meant: advice divides; a draft does unless it is made of limits."""
     rows = json.loads(recommendation.answer)["allocations"]
     return recommendation.kind != DRAFT or all(row["limit"] is None for row in rows)
-
-
-def _allocation(
-    recommendation: Recommendation,
-    state: RecommendationState,
-    *,
-    user: AbstractBaseUser,
-    reason: str,
-    now: datetime,
-) -> None:
-    open_row = Recommendation.objects.filter(
-        pk=recommendation.pk, state=RecommendationState.PROPOSED, expires_at__gt=now
-    )
-    decided = open_row.update(state=state, decided_by=user, decided_at=now, decision_reason=reason)
-    if decided == 0:
-        # It is already decided, or expired.
-        recommendation.refresh_from_db()
-        current = recommendation.state
-        if current == RecommendationState.PROPOSED:
-            current = RecommendationState.EXPIRED
-        raise DecisionRefused(
-            f"recommendation {recommendation.pk} is {current} and can no longer be decided"
-        )
 
 
 def _next_version(

@@ -12,7 +12,8 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate
 from advisor.management.past_text import past_text, rates_between
-from advisor.models import POLICY_TOPIC, Recommendation, RecommendationState
+from advisor.models import OPEN_STATES, POLICY_TOPIC, Recommendation
+from advisor.pipeline.recommendation_life import history_of
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from advisor.queries.past_table import past_table
 from advisor.queries.recommendations import shown_state
@@ -95,7 +96,7 @@ def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
 def next_steps(row: Recommendation, *, now: datetime) -> str:
     """The decision, or the commands to decide."""
     made = f"created {row.created_at:%Y-%m-%d %H:%M} UTC"
-    if row.state != RecommendationState.PROPOSED or row.expires_at <= now:
+    if row.state not in OPEN_STATES or row.expires_at <= now:
         by = f" by {row.decided_by.get_username()}" if row.decided_by else ""
         at = f" {row.decided_at:%Y-%m-%d %H:%M} UTC{by}" if row.decided_at else ""
         why = f": {row.decision_reason}" if row.decision_reason else ""
@@ -104,9 +105,21 @@ def next_steps(row: Recommendation, *, now: datetime) -> str:
         f"{made}, expires {row.expires_at:%Y-%m-%d %H:%M} UTC",
         f"sluice approve {row.pk} --user NAME",
         f"sluice reject {row.pk} --user NAME --reason TEXT",
+        f"sluice snooze {row.pk} --user NAME --for 8h",
         *([f"sluice what-if {row.resource.name}"] if row.topic == POLICY_TOPIC else []),
     )
     return _section("Next", "\n".join(lines))
+
+
+def steps_text(row: Recommendation) -> str:
+    """What happened to it; empty where nothing did."""
+    lines = []
+    for one in history_of(row):
+        until = f" until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
+        place = f" from {one.address}" if one.address else ""
+        why = f": {one.reason}" if one.reason else ""
+        lines.append(f"{one.at:%Y-%m-%d %H:%M} UTC {one.step}{until} by {one.actor}{place}{why}")
+    return _section("History", "\n".join(lines)) if lines else ""
 
 
 def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:

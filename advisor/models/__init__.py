@@ -25,12 +25,19 @@ from advisor.models.history import (
     StaleDay,
     Track,
 )
+from advisor.models.ladder_rule import LadderRule
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.pool import Pool
 from advisor.models.prediction_score import PredictionScore
-from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
+from advisor.models.recommendation import (
+    OPEN_STATES,
+    POLICY_TOPIC,
+    Recommendation,
+    RecommendationState,
+)
+from advisor.models.recommendation_change import RecommendationChange, Step
 from advisor.models.rejudgement import (
     DetectorCheckpoint,
     EarlierStates,
@@ -43,6 +50,7 @@ from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadK
 from advisor.models.workload_rules import WorkloadRules
 
 __all__ = [
+    "OPEN_STATES",
     "POLICY_TOPIC",
     "AdapterKind",
     "Allocation",
@@ -60,6 +68,7 @@ __all__ = [
     "Incident",
     "IncidentVersion",
     "IoCount",
+    "LadderRule",
     "LateChange",
     "LearntThreshold",
     "LevelRecords",
@@ -77,6 +86,7 @@ __all__ = [
     "PublishedDocument",
     "Quarter",
     "Recommendation",
+    "RecommendationChange",
     "RecommendationState",
     "Recurrence",
     "ReservationMode",
@@ -90,6 +100,7 @@ __all__ = [
     "StaleDay",
     "State",
     "StateRun",
+    "Step",
     "ThresholdMode",
     "Tier",
     "Track",

@@ -17,10 +17,10 @@ from advisor.models import (
     Incident,
     IncidentVersion,
     Recommendation,
-    RecommendationState,
     Resource,
     ResourceStatus,
 )
+from advisor.pipeline.recommendation_life import supersede
 
 FIGURES = ("peak_value", "threshold", "windows", "stalled_windows", "victims", "aggressors",
            "evidence", "signals")  # fmt: skip
@@ -120,14 +120,13 @@ def finish(status: ResourceStatus, *, now: datetime) -> None:
             former[row.pk].delete()
     gone = [row.pk for row in rows.values() if row.withdrawn_at is not None]
     Incident.every.filter(pk__in=gone, ended_at=None).update(ended_at=now)
-    Recommendation.objects.filter(
-        incident__in=gone,
-        state=RecommendationState.PROPOSED,
-        created_by=None,
-    ).update(
-        state=RecommendationState.SUPERSEDED,
+    reason = "samples that came late show no such incident"
+    supersede(
+        Recommendation.objects.filter(incident__in=gone, created_by=None),
+        now=now,
+        reason=reason,
         decided_at=now,
-        decision_reason="samples that came late show no such incident",
+        decision_reason=reason,
     )
 
 

@@ -15,11 +15,10 @@ from advisor.models import (
     ComplianceRecord,
     EarlierStates,
     LearntThreshold,
-    Recommendation,
-    RecommendationState,
     Resource,
 )
 from advisor.pipeline.failed_work import drop_old_failures
+from advisor.pipeline.recommendation_life import expire_and_wake
 from advisor.pipeline.rejudge import drop_unwanted_notes, thin_checkpoints
 
 log = logging.getLogger(__name__)
@@ -41,9 +40,7 @@ def tidy(*, now: datetime) -> Tidied:
 
     Rows of resources go one by one, so that those that cannot be removed now block no others.
     """
-    expired = Recommendation.objects.filter(
-        state=RecommendationState.PROPOSED, expires_at__lte=now
-    ).update(state=RecommendationState.EXPIRED)
+    expired = expire_and_wake(now=now)
     thin_checkpoints(now=now)
     drop_unwanted_notes()
     records = thresholds = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, overload
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
@@ -16,7 +16,6 @@ from advisor.models import (
     POLICY_TOPIC,
     Incident,
     Recommendation,
-    RecommendationState,
     Resource,
     State,
 )
@@ -179,9 +178,10 @@ def incident_lines(
 
 
 def _open_recommendations(rows: Sequence[Incident], now: datetime) -> dict[int, int]:
-    is_open = Q(state=RecommendationState.PROPOSED, topic=POLICY_TOPIC, expires_at__gt=now)
     resources = [row.resource_id for row in rows if row.ended_at is None]
-    open_rows = Recommendation.objects.filter(is_open, resource__in=resources)
+    open_rows = Recommendation.objects.open_at(now).filter(
+        topic=POLICY_TOPIC, resource__in=resources
+    )
     return dict(open_rows.values_list("resource_id", "pk"))
 
 

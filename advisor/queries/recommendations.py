@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Value, When
 
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
@@ -17,12 +17,14 @@ from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.mechanism_choice import choose_mechanism
 from advisor.history.held_policies import WITH_ROLLOUT
 from advisor.models import (
+    OPEN_STATES,
     Allocation,
     ComplianceRecord,
     Policy,
     Recommendation,
     RecommendationState,
 )
+from advisor.models.recommendation import RecommendationQuerySet
 from advisor.queries.allocations import policy_in_force
 from advisor.queries.past_table import PastTable, past_table
 from advisor.queries.scope import Scope
@@ -93,13 +95,16 @@ class RecommendationDetail:
 
     @property
     def is_open(self) -> bool:
-        return self.shown_state == RecommendationState.PROPOSED
+        return self.shown_state in OPEN_STATES
 
 
 def shown_state(row: Recommendation, now: datetime) -> str:
-    """The stored state; an open one after its expiry time is shown as expired."""
-    if row.state == RecommendationState.PROPOSED and row.expires_at <= now:
+    """The stored state; an open one is shown as expired after its time, and comes back."""
+    if row.state in OPEN_STATES and row.expires_at <= now:
         return RecommendationState.EXPIRED
+    is_awake = row.snoozed_until is not None and row.snoozed_until <= now
+    if row.state == RecommendationState.SNOOZED and is_awake:
+        return RecommendationState.PROPOSED
     return row.state
 
 
@@ -108,14 +113,14 @@ def why_not_scored(row: Recommendation) -> str:
     return row.score_gap or "the scheduler has not looked at it yet"
 
 
-def recommendation_rows(scope: Scope) -> QuerySet[Recommendation]:
+def recommendation_rows(scope: Scope) -> RecommendationQuerySet:
     """The open ones first, then the newest."""
     is_open = Case(
-        When(state=RecommendationState.PROPOSED, then=Value(0)),
+        When(state__in=OPEN_STATES, then=Value(0)),
         default=Value(1),
         output_field=IntegerField(),
     )
-    rows = scope.rows(Recommendation)
+    rows = scope.recommendations()
     return rows.select_related("resource", "decided_by").order_by(is_open, "-created_at", "-pk")
 
 

@@ -9,6 +9,7 @@ from django.db import models
 
 from accounts.models import Organisation
 from accounts.models.organisation import OrganisationOwnedQuerySet
+from advisor.models.recommendation import Recommendation, RecommendationQuerySet
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -26,6 +27,12 @@ class Scope:
     def rows(self, model: type[Row]) -> OrganisationOwnedQuerySet[Row]:
         """The model's rows that this person may see in this organisation, as a queryset."""
         return owned(model).visible_to(self.user).filter(organisation=self.organisation)
+
+    def recommendations(self) -> RecommendationQuerySet:
+        """The recommendations among them, with what can be asked of those."""
+        rows = self.rows(Recommendation)
+        assert isinstance(rows, RecommendationQuerySet)
+        return rows
 
 
 def owned(model: type[Row]) -> OrganisationOwnedQuerySet[Row]:

@@ -12,7 +12,14 @@ from django.test import Client
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
 from advisor.decisions.decide import approve, reject
-from advisor.models import Enforcer, Policy, Recommendation, RecommendationState, Resource
+from advisor.models import (
+    Enforcer,
+    LadderRule,
+    Policy,
+    Recommendation,
+    RecommendationState,
+    Resource,
+)
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -269,3 +276,88 @@ def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:
 
     assert page.text("h1") == "No open recommendations"
     assert "a recommendation with its reason appears here" in page.all_text()
+
+
+def test_snooze_takes_it_from_those_that_wait_and_says_when_it_comes_back(
+    operator: Client, advice: Recommendation
+) -> None:
+    page = page_of(decide(operator, advice, "snooze", hours="8", reason="after the release"))
+
+    assert "comes back in 8 h" in page.text(".lead").replace("\N{NO-BREAK SPACE}", " ")
+    history = page.text(".history")
+    assert "snoozed until" in history
+    assert "after the release" in history
+    assert "operator" in history
+    assert page_of(operator.get("/recommendations/")).text("h1") == "No open recommendations"
+    listed = page_of(operator.get("/recommendations/?state=snoozed"))
+    assert advice.summary in listed.all_text()
+
+
+def test_acknowledged_one_says_who_looks_after_it(
+    operator: Client, advice: Recommendation
+) -> None:
+    page = page_of(decide(operator, advice, "acknowledge"))
+
+    assert page.text(".lead").startswith("acknowledged")
+    assert "Acknowledge" not in [one.all_text() for one in page.elements(".actions button")]
+    # It still waits for a decision.
+    assert page_of(operator.get("/recommendations/")).text("h1") == "1 open recommendation"
+
+
+@pytest.mark.parametrize("hours", ["", "-1", "7", "1e9", "two"])
+def test_snooze_of_another_length_is_refused(
+    operator: Client, advice: Recommendation, hours: str
+) -> None:
+    answer = decide(operator, advice, "snooze", hours=hours)
+
+    assert answer.status_code == 400
+    advice.refresh_from_db()
+    assert advice.state == RecommendationState.PROPOSED
+
+
+def test_reason_by_choice_is_enough_to_reject(operator: Client, advice: Recommendation) -> None:
+    decide(operator, advice, "reject", chip="too risky now", reason="Monday is quiet")
+
+    advice.refresh_from_db()
+    assert advice.decision_reason == "too risky now: Monday is quiet"
+
+
+def test_second_click_says_who_was_first(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    decide(client_of(fleet.people.owner), advice, "reject", reason="mine")
+
+    answer = decide(operator, advice, "approve")
+
+    assert answer.status_code == 409
+    assert (
+        f"{fleet.people.owner.get_username()} did that at"
+        in page_of(answer, status=409).all_text()
+    )
+
+
+def test_page_says_which_rule_holds_it_up_and_offers_no_approval(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    LadderRule.objects.create(organisation=fleet.organisation, name="calm", level="tell")
+
+    page = shown(operator, advice)
+
+    assert 'rule "calm": Sluice tells' in page.text(".form-error")
+    offered = [one.all_text() for one in page.elements(".actions button")]
+    assert "Approve…" not in offered
+    assert decide(operator, advice, "approve").status_code == 409
+
+
+def test_first_of_two_confirms_and_another_approves(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    LadderRule.objects.create(organisation=fleet.organisation, name="two", second_person=True)
+
+    page = page_of(decide(operator, advice, "approve"))
+    assert "It takes a second person" in page.all_text()
+    assert decide(operator, advice, "approve").status_code == 409
+    assert not Policy.objects.filter(recommendation=advice).exists()
+    page_of(decide(client_of(fleet.people.owner), advice, "approve"))
+
+    assert Policy.objects.filter(recommendation=advice).exists()

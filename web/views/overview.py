@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.history.policy_state import newest_policies, policy_states
-from advisor.models import Recommendation, RecommendationState, State
+from advisor.models import State
 from advisor.queries.heat import heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import correlated_lines, open_incident_lines
@@ -133,9 +133,7 @@ def _lists(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> di
     """What waits for somebody: recommendations, hosts, policies that do not hold."""
     scope = workspace.scope
     hosts = host_healths(scope, now=now)
-    proposed = scope.rows(Recommendation).filter(
-        state=RecommendationState.PROPOSED, expires_at__gt=now
-    )
+    proposed = scope.recommendations().waiting(now)
     policies = newest_policies([line.pk for line in lines])
     states = policy_states(policies, now=now)
     return {

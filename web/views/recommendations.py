@@ -20,6 +20,8 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, why_held
+from advisor.decisions.rejection import REJECTION_REASONS, reason_text
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import PolicyState, policy_state
@@ -31,6 +33,7 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
+from advisor.pipeline.recommendation_life import history_of
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.queries.recommendations import (
@@ -51,6 +54,9 @@ from web.page import render_page
 from web.templatetags.many import MOST_ROWS
 
 PER_PAGE = 50
+LONGEST_REASON = 2000
+SNOOZES = {"1": "1 hour", "8": "8 hours", "24": "1 day", "168": "1 week"}
+"""Hours for which a page puts advice off."""
 
 
 @require_safe
@@ -60,7 +66,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
     rows = recommendation_rows(workspace.scope)
     state = request.GET.get("state", "")
     if state in RecommendationState.values:
-        rows = rows.filter(state=state)
+        rows = rows.in_state(state, now)
     kinds = _kinds(rows)
     kind = request.GET.get("kind", "")
     if kind in {one.name for one in variants()}:
@@ -98,11 +104,12 @@ def _kinds(rows: QuerySet[Recommendation]) -> list[tuple[str, str, int]]:
 @require_safe
 @workspace_view
 def recommendation(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
-    workspace, row = _open(workspace, pk)
-    return _page(request, workspace, row, now=timezone.now())
+    workspace, row = open_recommendation(workspace, pk)
+    return recommendation_page(request, workspace, row, now=timezone.now())
 
 
-def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
+def open_recommendation(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
+    """The recommendation, if the person may see it, and the workspace it belongs to."""
     return open_row(
         workspace,
         Recommendation,
@@ -111,11 +118,12 @@ def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
         "incident",
         "decided_by",
         "created_by",
+        "confirmed_by",
         "prediction_score",
     )
 
 
-def _page(
+def recommendation_page(
     request: HttpRequest,
     workspace: Workspace,
     row: Recommendation,
@@ -124,6 +132,7 @@ def _page(
     status: int = 200,
     **context: Any,
 ) -> HttpResponseBase:
+    """The page of a recommendation, after a form was refused too."""
     detail = recommendation_detail(row, now=now)
     kind = kind_of(row)
     is_policy = kind is not None and kind.publishes
@@ -136,6 +145,10 @@ def _page(
         section="recommendations",
         detail=detail,
         row=row,
+        history=history_of(row),
+        snoozes=SNOOZES,
+        held=why_held(ladder_verdict(row, now=now)) if detail.is_open else "",
+        rejection_reasons=REJECTION_REASONS,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
     )
@@ -218,13 +231,16 @@ def _window(detail: RecommendationDetail) -> str:
 def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """Make the recommendation the newest policy."""
     now = timezone.now()
-    workspace, row = _open(workspace, pk)
+    workspace, row = open_recommendation(workspace, pk)
     require_operator(workspace)
     try:
+        if confirm_first(recommendation=row, user=workspace.membership.user, now=now):
+            messages.success(request, CONFIRMED)
+            return redirect("recommendation", row.pk)
         policy = approve(recommendation=row, user=workspace.membership.user, now=now)
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")
-        return _page(request, workspace, row, now=now, status=409)
+        return recommendation_page(request, workspace, row, now=now, status=409)
     messages.success(request, _approved(row, policy, now))
     return redirect("recommendation", row.pk)
 
@@ -245,16 +261,19 @@ def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
 def reject_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """Close the recommendation with the reason why not."""
     now = timezone.now()
-    workspace, row = _open(workspace, pk)
+    workspace, row = open_recommendation(workspace, pk)
     require_operator(workspace)
-    reason = request.POST.get("reason", "").strip()
+    words = request.POST.get("reason", "")[:LONGEST_REASON]
+    reason = reason_text(request.POST.get("chip", ""), words)
     if not reason:
-        error = "Say why, in a few words: whoever reads this later will ask."
-        return _page(request, workspace, row, now=now, status=400, reject_error=error)
+        error = "Say why, by a choice or in a few words: whoever reads this later will ask."
+        return recommendation_page(
+            request, workspace, row, now=now, status=400, reject_error=error
+        )
     try:
-        reject(recommendation=row, user=workspace.membership.user, reason=reason[:2000], now=now)
+        reject(recommendation=row, user=workspace.membership.user, reason=reason, now=now)
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")
-        return _page(request, workspace, row, now=now, status=409)
+        return recommendation_page(request, workspace, row, now=now, status=409)
     messages.success(request, "Rejected. Nothing on any host was changed.")
     return redirect("recommendation", row.pk)

@@ -21,7 +21,7 @@ from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
 from advisor.history.shared_names import shared_names, shared_sentence
 from advisor.history.silence import silence_text
-from advisor.models import POLICY_TOPIC, Enforcer, Policy, RecommendationState, Resource
+from advisor.models import POLICY_TOPIC, Enforcer, Policy, Recommendation, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
@@ -79,9 +79,7 @@ def _page(
 
 
 def _head(row: Resource, now: datetime) -> dict[str, Any]:
-    open_advice = row.recommendations.filter(
-        state=RecommendationState.PROPOSED, expires_at__gt=now
-    )
+    open_advice = Recommendation.objects.open_at(now).filter(resource=row)
     status = getattr(row, "status", None)
     return {
         "line": resource_line(row, now=now),

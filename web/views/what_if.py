@@ -24,7 +24,7 @@ from advisor.advice.what_if.drafts import (
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
-from advisor.models import POLICY_TOPIC, RecommendationState, Resource
+from advisor.models import POLICY_TOPIC, Recommendation, Resource
 from advisor.queries.past_table import what_if_table
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import what_if_bars
@@ -92,9 +92,9 @@ def _answer(form: WhatIfForm, past: WhatIfPast, now: datetime) -> dict[str, Any]
         "losing": [one for one in found.rows if one.change is Change.LOSES],
         "changes": changed_controls(inputs),
         "why_no_draft": _why_no_draft(form, inputs, found),
-        "replaces": form.scene.resource.recommendations.filter(
-            topic=POLICY_TOPIC, state=RecommendationState.PROPOSED, expires_at__gt=now
-        ).first(),
+        "replaces": Recommendation.objects.open_at(now)
+        .filter(resource=form.scene.resource, topic=POLICY_TOPIC)
+        .first(),
     }
 
 

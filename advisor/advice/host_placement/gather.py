@@ -19,7 +19,7 @@ from advisor.advice.host_placement.decide.host_inputs import (
 from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
 from advisor.core.canonical import loads
 from advisor.core.resource import PAYLOAD_RATIO
-from advisor.models import Allocation, RecommendationState, Resource
+from advisor.models import OPEN_STATES, Allocation, Recommendation, Resource
 from advisor.resource_kinds import registry
 
 TOPIC = "host_placement"
@@ -32,7 +32,7 @@ def reserved_uplinks() -> QuerySet[Resource]:
     reserved = Q(allocations__reservation__gt=0)
     advised = Q(
         recommendations__topic=TOPIC,
-        recommendations__state=RecommendationState.PROPOSED,
+        recommendations__state__in=OPEN_STATES,
     )
     kinds = [traits.name for traits in registry.KINDS if traits.one_device]
     return Resource.objects.filter(reserved | advised, kind__in=kinds).distinct()
@@ -120,9 +120,8 @@ def _violated_since(resource: Resource, now: datetime) -> dict[str, datetime]:
 
     So the time by which it has to end does not move on when the advice changes.
     """
-    open_one = resource.recommendations.filter(
-        topic=TOPIC, state=RecommendationState.PROPOSED, expires_at__gt=now
-    ).first()
+    rows = Recommendation.objects.open_at(now)
+    open_one = rows.filter(resource=resource, topic=TOPIC).first()
     if open_one is None:
         return {}
     found: dict[str, datetime] = {}

@@ -32,7 +32,6 @@ from advisor.models import (
     Incident,
     Policy,
     Recommendation,
-    RecommendationState,
     Resource,
     ResourceStatus,
     State,
@@ -43,6 +42,7 @@ from advisor.pipeline.muting import (
     maintenance_windows_in,
     muting_of,
 )
+from advisor.pipeline.recommendation_life import supersede
 
 RECENT = timedelta(hours=24)
 """An incident that ended longer ago calls for no advice any more."""
@@ -55,6 +55,8 @@ STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 POOLS_GAP = (
     "workloads on it are in pools, which policy advice does not count; compose a policy of what-if"
 )
+
+OUTSIDE = "the load comes from outside"
 
 NOT_LOOKED_GAP = "load from outside has not been looked for yet"
 
@@ -86,7 +88,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     muting = muting_of(incident, newest.planned, now=now)
     if newest.has_pools:
         return _save_gap(status, POOLS_GAP)
-    if reason := _held_up(status, incident, muting, standing.draft):
+    if reason := _held_up(status, incident, muting, standing.draft, now):
         return _save_gap(status, reason)
     until = status.judged_until or now
     look = partial(policy_inputs, resource, incident, policy=policy, until=until, now=now)
@@ -185,14 +187,18 @@ def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:
 
 
 def _held_up(
-    status: ResourceStatus, incident: Incident, muting: Muting, draft: Recommendation | None
+    status: ResourceStatus,
+    incident: Incident,
+    muting: Muting,
+    draft: Recommendation | None,
+    now: datetime,
 ) -> str:
     """Why nothing is advised whatever was measured; empty if nothing speaks against it."""
     if muting.muted:
         return f"maintenance window: {muting.reason}"
     if status.state == State.STALLED or incident.peak_value is None:
         return STALLED_GAP
-    return _outside(incident) or ("" if draft is None else _waits(draft))
+    return _outside(incident, now) or ("" if draft is None else _waits(draft))
 
 
 def calm_gap(status: ResourceStatus) -> str:
@@ -202,21 +208,20 @@ def calm_gap(status: ResourceStatus) -> str:
     return CALM_GAP
 
 
-def _outside(incident: Incident) -> str:
+def _outside(incident: Incident, now: datetime) -> str:
     """Why nothing is advised because of load from outside; empty if it is not."""
     if incident.external is None and incident.resource.traits.hides_load:
         return NOT_LOOKED_GAP
     if reason := comes_from_outside(incident):
-        _withdraw(incident)
+        _withdraw(incident, now)
         return f"suspended, load from outside: {reason}"
     return ""
 
 
-def _withdraw(incident: Incident) -> None:
+def _withdraw(incident: Incident, now: datetime) -> None:
     """Advice from before it was known that our own workloads are not the cause."""
-    incident.recommendations.filter(
-        topic=POLICY.topic, state=RecommendationState.PROPOSED, created_by=None
-    ).update(state=RecommendationState.SUPERSEDED)
+    advised = Recommendation.objects.filter(incident=incident, topic=POLICY.topic, created_by=None)
+    supersede(advised, now=now, reason=OUTSIDE)
 
 
 def _waits(draft: Recommendation) -> str:

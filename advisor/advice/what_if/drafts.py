@@ -37,11 +37,11 @@ from advisor.models import (
     Allocation,
     Policy,
     Recommendation,
-    RecommendationState,
     Resource,
     ResourceStatus,
 )
 from advisor.models.workload import WORKLOAD_DETAILS
+from advisor.pipeline.recommendation_life import NEWER, supersede
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -298,9 +298,8 @@ def save_draft(
     ResourceStatus.objects.select_for_update().get(resource=resource)
     text = dumps(inputs)
     found = WHAT_IF.answer(text)
-    Recommendation.objects.filter(
-        resource=resource, topic=WHAT_IF.topic, state=RecommendationState.PROPOSED
-    ).update(state=RecommendationState.SUPERSEDED)
+    former = Recommendation.objects.filter(resource=resource, topic=WHAT_IF.topic)
+    supersede(former, now=now, reason=NEWER)
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.decisions.decide import approve
+from advisor.decisions.ladder import CONFIRMED, confirm_first
 from advisor.history.policy_state import policy_state
 from advisor.management.product_command import ProductCommand, find_user
 from advisor.models import Recommendation
@@ -27,11 +28,12 @@ class Command(ProductCommand):
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         found = find_recommendation(organisation, options["id"])
-        policy = approve(
-            recommendation=found,
-            user=find_user(organisation, options["user"]),
-            now=timezone.now(),
-        )
+        user, now = find_user(organisation, options["user"]), timezone.now()
+        if confirm_first(recommendation=found, user=user, now=now):
+            shown = {"id": found.pk, "confirmed_by": options["user"]}
+            self.show_json(shown) if options["as_json"] else self.stdout.write(CONFIRMED)
+            return
+        policy = approve(recommendation=found, user=user, now=now)
         state = policy_state(policy, now=timezone.now()) if policy else None
         if options["as_json"]:
             self.show_json(

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.advice.registry import recomputes, variants
-from advisor.management.advice_text import next_steps
+from advisor.management.advice_text import next_steps, steps_text
 from advisor.management.prediction_text import accuracy_text, calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
 from advisor.management.recommendation_text import recommendation_text
@@ -22,6 +22,7 @@ from advisor.models import (
     RecommendationState,
     ResourceStatus,
 )
+from advisor.pipeline.recommendation_life import history_of
 from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.queries.track_record import track_record
 
@@ -54,7 +55,7 @@ class Command(ProductCommand):
         if options["recompute"]:
             raise CommandError("--recompute needs an id: sluice recommendations ID --recompute")
         if options["state"]:
-            rows = rows.filter(state=options["state"])
+            rows = rows.in_state(options["state"], timezone.now())
         if options["kind"]:
             rows = rows.filter(kind=options["kind"])
         self.show(
@@ -80,6 +81,17 @@ class Command(ProductCommand):
                 "inputs": json.loads(found.inputs),
                 "score": _score(found),
                 "score_gap": found.score_gap,
+                "history": [
+                    {
+                        "step": one.step,
+                        "at": one.at,
+                        "actor": one.actor,
+                        "address": one.address,
+                        "reason": one.reason,
+                        "until": one.until,
+                    }
+                    for one in history_of(found)
+                ],
                 "track_record": None if record is None else asdict(record),
             }
             self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
@@ -87,6 +99,8 @@ class Command(ProductCommand):
             self.stdout.write(
                 f"{recommendation_text(found)}\n\n{next_steps(found, now=timezone.now())}"
             )
+            if steps := steps_text(found):
+                self.stdout.write(f"\n{steps}")
             if found.policies.exists():
                 self.stdout.write(f"\n{prediction_text(found)}")
             if same is not None:
@@ -113,6 +127,7 @@ def as_row(row: Recommendation) -> dict[str, Any]:
         "summary": row.summary,
         "created_at": row.created_at,
         "expires_at": row.expires_at,
+        "confirmed_at": row.confirmed_at,
         "decided_at": row.decided_at,
         "decision_reason": row.decision_reason,
     }

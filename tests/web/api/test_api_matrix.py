@@ -27,6 +27,8 @@ ALLOCATION = {"workload": "w", "adapter_kind": "vnic", "adapter": "vnet0"}
 PLANNED = {"name": "p", "starts_at": "2026-11-20T10:00:00Z", "length_s": 60}
 BODIES: dict[str, Any] = {
     "reject_recommendation": {"reason": "no"},
+    "acknowledge_recommendation": {},
+    "snooze_recommendation": {"until": "2027-01-01T00:00:00Z"},
     "mute_incident": PLANNED,
     "create_resource": {
         "name": "r", "kind": "datastore", "reached_by": [{"host": "h", "device": "d"}],

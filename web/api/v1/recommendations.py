@@ -13,14 +13,19 @@ from pydantic import Field
 
 from accounts.roles import Action
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.recommendation_steps import acknowledge, snooze
 from advisor.history.policy_state import policy_state
 from advisor.management.recommendation_text import recommendation_text
 from advisor.models import Policy, Recommendation, RecommendationState
-from advisor.queries.recommendations import recommendation_detail, shown_state
+from advisor.queries.recommendations import (
+    recommendation_detail,
+    recommendation_rows,
+    shown_state,
+)
 from web.access import Workspace, open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
-from web.api.v1.fields import Asked, Pk, Text
+from web.api.v1.fields import Asked, Moment, Pk, Text
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["recommendations"])
@@ -93,6 +98,15 @@ class Rejection(Asked):
     reason: Text = Field(min_length=1, description="why not, for later readers")
 
 
+class Acknowledgement(Asked):
+    reason: Text = Field("", description="what you do about it")
+
+
+class Snooze(Asked):
+    until: Moment = Field(description="when it comes back, a month from now at most")
+    reason: Text = ""
+
+
 class Decided(Schema):
     """A decision; without a policy a person does the work, and `version` is null."""
 
@@ -109,14 +123,9 @@ class Decided(Schema):
 def list_recommendations(request: HttpRequest, asked: Query[RecommendationFilter]) -> Any:
     """List recommendations, newest first."""
     now = timezone.now()
-    rows = asker_of(request).scope.rows(Recommendation).select_related("resource", "decided_by")
+    rows = recommendation_rows(asker_of(request).scope).select_related("decided_by")
     if asked.state is not None:
-        # One that is over may be stored as open still.
-        is_over = {"state": RecommendationState.PROPOSED, "expires_at__lte": now}
-        rows = {
-            RecommendationState.PROPOSED: rows.filter(state=asked.state).exclude(**is_over),
-            RecommendationState.EXPIRED: rows.filter(state=asked.state) | rows.filter(**is_over),
-        }.get(asked.state, rows.filter(state=asked.state))
+        rows = rows.in_state(asked.state, now)
     if asked.kind is not None:
         rows = rows.filter(kind=asked.kind)
     if asked.resource_id is not None:
@@ -162,6 +171,31 @@ def reject_recommendation(
     now = timezone.now()
     workspace, row = _open_to_decide(request, pk, now)
     reject(recommendation=row, user=workspace.membership.user, reason=rejection.reason, now=now)
+    return _decided(row, None, response, now)
+
+
+@router.post("/{int:pk}/acknowledge", response=Decided)
+def acknowledge_recommendation(
+    request: HttpRequest, pk: Pk, said: Acknowledgement, response: HttpResponse
+) -> Any:
+    """Say that you look after it; it stays open."""
+    now = timezone.now()
+    workspace, row = _open_to_decide(request, pk, now)
+    acknowledge(recommendation=row, user=workspace.membership.user, reason=said.reason, now=now)
+    return _decided(row, None, response, now)
+
+
+@router.post("/{int:pk}/snooze", response=Decided)
+def snooze_recommendation(
+    request: HttpRequest, pk: Pk, asked: Snooze, response: HttpResponse
+) -> Any:
+    """Put it off; it comes back then, and can be decided for a day."""
+    now = timezone.now()
+    workspace, row = _open_to_decide(request, pk, now)
+    snooze(
+        recommendation=row, user=workspace.membership.user, until=asked.until,
+        reason=asked.reason, now=now,
+    )  # fmt: skip
     return _decided(row, None, response, now)
 
 

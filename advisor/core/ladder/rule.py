@@ -1,0 +1,95 @@
+"""A rule of the ladder: where it holds, how far Sluice may go there, and what holds changes up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from advisor.core.ladder.change_window import parse_window, zone_of
+from advisor.core.resource import Tier
+
+
+class Level(StrEnum):
+    """How far it may go, the most conservative first."""
+
+    TELL = "tell"
+    RECOMMEND = "recommend"
+
+    @property
+    def rank(self) -> int:
+        return list(Level).index(self)
+
+
+DEFAULT = Level.RECOMMEND
+"""What holds where no rule states a level."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freeze:
+    """No changes from one time to another."""
+
+    since: datetime
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderRule:
+    """Where `resource`, `tier` and `kind` are empty it holds for all of them.
+
+    Each of the others may be absent: a rule says only what it states.
+    """
+
+    name: str
+    resource: str = ""
+    tier: Tier | None = None
+    kind: str = ""
+    level: Level | None = None
+    windows: tuple[str, ...] = ()
+    zone: str = "UTC"
+    freeze: Freeze | None = None
+    cooldown_s: float | None = None
+    most_changes_per_day: int | None = None
+    second_person: bool = False
+
+    def concerns(self, resource: str, kind: str, tiers: Collection[Tier | None]) -> bool:
+        """Whether it holds for advice of this kind on a resource, for workloads of these tiers."""
+        return (
+            self.resource in ("", resource)
+            and self.kind in ("", kind)
+            and (self.tier is None or self.tier in tiers)
+        )
+
+
+def problems_of_rule(rule: LadderRule) -> Iterator[str]:
+    """What it says that cannot be."""
+    try:
+        zone_of(rule.zone)
+        for text in rule.windows:
+            parse_window(text)
+    except ValueError as error:
+        yield str(error)
+    if rule.freeze is not None:
+        if rule.freeze.until <= rule.freeze.since:
+            yield "the freeze ends before it begins"
+        if not rule.freeze.reason.strip():
+            yield "a freeze needs a reason"
+    if rule.cooldown_s is not None and rule.cooldown_s <= 0:
+        yield "a cool-down is longer than nothing"
+    if rule.most_changes_per_day is not None and rule.most_changes_per_day < 0:
+        yield "the changes a day are 0 or more"
+    if not _states_something(rule):
+        yield "it states nothing: no level, window, freeze, cool-down, cap or second person"
+
+
+def _states_something(rule: LadderRule) -> bool:
+    return bool(
+        rule.level is not None
+        or rule.windows
+        or rule.freeze is not None
+        or rule.cooldown_s is not None
+        or rule.most_changes_per_day is not None
+        or rule.second_person
+    )

@@ -1,0 +1,134 @@
+"""The ladder's rules as they are stated, and what they say of a recommendation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from accounts.models import Organisation
+from advisor.access import require_operator
+from advisor.advice.registry import kind_of
+from advisor.core.ladder.rule import Freeze, Level
+from advisor.core.ladder.rule import LadderRule as Rule
+from advisor.core.ladder.verdict import DAY, Affected, Change, Past, Verdict, verdict
+from advisor.core.resource import Tier
+from advisor.decisions.recommendation_steps import note_in_chain
+from advisor.errors import DecisionRefused
+from advisor.models import LadderRule, Recommendation, RecommendationState, Step, Workload
+from advisor.pipeline.recommendation_life import note_step
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+CONFIRMED = "Confirmed. It takes a second person: another member has to approve it too."
+
+
+def rule_of(row: LadderRule) -> Rule:
+    """The rule that a row states."""
+    freeze = None
+    if row.frozen_from is not None and row.frozen_until is not None:
+        freeze = Freeze(since=row.frozen_from, until=row.frozen_until, reason=row.frozen_because)
+    return Rule(
+        name=row.name,
+        resource=row.resource.name if row.resource else "",
+        tier=Tier(row.tier) if row.tier else None,
+        kind=row.kind,
+        level=Level(row.level) if row.level else None,
+        windows=tuple(row.windows),
+        zone=row.zone,
+        freeze=freeze,
+        cooldown_s=row.cooldown_s,
+        most_changes_per_day=row.most_changes_per_day,
+        second_person=row.second_person,
+    )
+
+
+def ladder_verdict(row: Recommendation, *, now: datetime) -> Verdict:
+    """What the rules of its organisation say of it now."""
+    stated = LadderRule.objects.filter(organisation=row.organisation_id).select_related("resource")
+    rules = [rule_of(one) for one in stated]
+    longest = max((one.cooldown_s or 0.0 for one in rules), default=0.0)
+    since = now - max(DAY, timedelta(seconds=longest))
+    done = Recommendation.objects.filter(
+        organisation=row.organisation_id,
+        state=RecommendationState.APPROVED,
+        decided_at__gt=since,
+    ).select_related("resource")
+    tiers = dict(
+        Workload.objects.filter(organisation=row.organisation_id).values_list("name", "tier")
+    )
+    past = [
+        Past(change=_change(one, tiers), at=one.decided_at)
+        for one in (done if rules else ())
+        if one.decided_at is not None
+    ]
+    return verdict(_change(row, tiers), rules=rules, past=past, now=now)
+
+
+def _change(row: Recommendation, tiers: Mapping[str, str]) -> Change:
+    answer, kind = json.loads(row.answer), kind_of(row)
+    rows = answer.get("allocations") or answer.get("moves") or []
+    names = sorted({one["workload"] for one in rows if one.get("workload")})
+    affected = tuple(
+        Affected(workload=name, tier=Tier(tiers[name]) if tiers.get(name) else None)
+        for name in names
+    )
+    name = kind.name if kind else row.kind
+    return Change(resource=row.resource.name, kind=name, affected=affected)
+
+
+def why_held(found: Verdict) -> str:
+    """Every rule that speaks against approving now; empty where none does."""
+    said = []
+    if found.level is Level.TELL:
+        said.append(f'rule "{found.level_from}": Sluice tells, and nothing is approved')
+    for one in found.holds:
+        until = f", until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
+        said.append(f'rule "{one.rule}": {one.why}{until}')
+    return "; ".join(said)
+
+
+def require_ladder(row: Recommendation, *, user: AbstractBaseUser, now: datetime) -> None:
+    """Raise DecisionRefused if a rule holds the change up, or a second person is missing."""
+    _hold_organisation(row)
+    found = ladder_verdict(row, now=now)
+    if reason := why_held(found):
+        raise DecisionRefused(f"the ladder does not let it: {reason}")
+    if not found.two_people:
+        return
+    row.refresh_from_db(fields=["confirmed_by"])
+    if row.confirmed_by is None or row.confirmed_by.pk == user.pk:
+        rule = found.two_people[0]
+        raise DecisionRefused(
+            f'rule "{rule}" asks for two people: another than {user.get_username()}, too'
+            if row.confirmed_by_id
+            else f'rule "{rule}" asks for two people, and nobody has confirmed it yet'
+        )
+
+
+@transaction.atomic
+def confirm_first(
+    *, recommendation: Recommendation, user: AbstractBaseUser, now: datetime
+) -> bool:
+    """Take this approval as the first of two; False if it takes no first one any more."""
+    actor = require_operator(user, recommendation.organisation)
+    found = ladder_verdict(recommendation, now=now)
+    if not found.two_people or why_held(found):
+        return False
+    unconfirmed = Recommendation.objects.open_at(now).filter(
+        pk=recommendation.pk, confirmed_by=None
+    )
+    if not unconfirmed.update(confirmed_by_id=user.pk, confirmed_at=now):
+        return False
+    note_step(recommendation, Step.CONFIRMED, now=now, actor=actor)
+    note_in_chain(recommendation, actor, "confirm", now=now)
+    return True
+
+
+def _hold_organisation(row: Recommendation) -> None:
+    """Two approvals at once are counted one after the other, so that a cap holds."""
+    Organisation.objects.select_for_update(no_key=True).get(pk=row.organisation_id)

@@ -1,0 +1,167 @@
+"""`sluice ladder`: rules of when advice may be approved, and what they say of a recommendation."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.management.product_command import add_verb
+from accounts.models import Organisation
+from advisor.advice.registry import KINDS
+from advisor.core.ladder.rule import Level, problems_of_rule
+from advisor.core.resource import Tier
+from advisor.decisions.ladder import ladder_verdict, rule_of, why_held
+from advisor.decisions.policy_file.decide.quantities import parse_length
+from advisor.management.commands.approve import find_recommendation
+from advisor.management.product_command import ProductCommand, find_resource
+from advisor.models import LadderRule
+
+
+class Command(ProductCommand):
+    help = "List and set rules of when advice may be approved; the most conservative one wins"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", title="verbs")
+        add_verb(verbs, "list", help="all rules (the default)")
+        state = add_verb(verbs, "set", help="set a rule; what is omitted is not stated")
+        state.add_argument("name")
+        state.add_argument("--resource", help="only for advice on this resource")
+        state.add_argument("--tier", choices=[*map(str, Tier)], default="", help="only for these")
+        state.add_argument(
+            "--kind", choices=[one.name for one in KINDS], default="", help="only for this advice"
+        )
+        state.add_argument(
+            "--level", choices=[*map(str, Level)], default="",
+            help="tell: nothing is approved; recommend: people approve (the default)",
+        )  # fmt: skip
+        state.add_argument(
+            "--window", action="append", default=[], dest="windows",
+            help="changes only then, such as 'Sat 22:00 6h' or 'Mon-Fri 01:00 90min'; repeat",
+        )  # fmt: skip
+        state.add_argument("--zone", default="UTC", help="time zone of the windows (UTC)")
+        state.add_argument(
+            "--freeze", nargs=2, metavar=("FROM", "UNTIL"),
+            help="no changes between two times with offset, such as 2026-12-20T00:00+01:00",
+        )  # fmt: skip
+        state.add_argument("--because", default="", help="why changes are frozen")
+        state.add_argument("--cool-down", help="between changes of a workload, such as 6h or 2d")
+        state.add_argument("--most-per-day", type=int, help="changes in 24 h")
+        state.add_argument("--second-person", action="store_true", help="two people approve")
+        add_verb(verbs, "remove", help="remove a rule").add_argument("name")
+        explain = add_verb(verbs, "explain", help="why a recommendation may be approved or not")
+        explain.add_argument("id", type=int)
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        rules = LadderRule.objects.filter(organisation=organisation)
+        match options["verb"]:
+            case "explain":
+                self._explain(organisation, options)
+                return
+            case "set":
+                _set(organisation, options)
+            case "remove":
+                if not rules.filter(name=options["name"]).delete()[0]:
+                    raise CommandError(f'there is no rule "{options["name"]}"')
+        self.show(
+            [_row(one) for one in rules.select_related("resource")],
+            as_json=options["as_json"],
+            columns=["name", "resource", "tier", "kind", "level", "says"],
+            empty="no rules: everything may be approved by an operator",
+        )
+
+    def _explain(self, organisation: Organisation, options: dict[str, Any]) -> None:
+        found = ladder_verdict(
+            find_recommendation(organisation, options["id"]), now=timezone.now()
+        )
+        held = why_held(found)
+        if options["as_json"]:
+            self.show_json(
+                {
+                    "level": found.level,
+                    "level_from": found.level_from,
+                    "may_approve": found.may_approve,
+                    "why_not": held,
+                    "two_people": found.two_people,
+                }
+            )
+            return
+        by = f'rule "{found.level_from}"' if found.level_from else "no rule states another"
+        self.stdout.write(f"Level: {found.level} ({by})")
+        self.stdout.write(f"Not now: {held}" if held else "It may be approved now.")
+        if found.two_people:
+            self.stdout.write(f"By two people: {', '.join(found.two_people)}")
+
+
+def _set(organisation: Organisation, options: dict[str, Any]) -> None:
+    name = options["resource"]
+    since, until = map(_time, options["freeze"] or ("", ""))
+    row = LadderRule(
+        organisation=organisation,
+        name=options["name"],
+        resource=find_resource(organisation, name) if name else None,
+        tier=options["tier"],
+        kind=options["kind"],
+        level=options["level"],
+        windows=options["windows"],
+        zone=options["zone"],
+        frozen_from=since,
+        frozen_until=until,
+        frozen_because=options["because"],
+        cooldown_s=_length(options["cool_down"]),
+        most_changes_per_day=options["most_per_day"],
+        second_person=options["second_person"],
+    )
+    for problem in problems_of_rule(rule_of(row)):
+        raise CommandError(problem)
+    former = LadderRule.objects.filter(organisation=organisation, name=row.name)
+    row.pk = former.values_list("pk", flat=True).first()
+    row.save()
+
+
+def _time(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandError(f'"{text}" is not a time') from error
+    if at.tzinfo is None:
+        raise CommandError(f'"{text}" needs its offset, such as 2026-12-20T00:00+01:00')
+    return at
+
+
+def _length(text: str | None) -> float | None:
+    seconds = parse_length(text) if text else None
+    if text and seconds is None:
+        raise CommandError(f'"{text}" is not a length; write it like 90min, 6h or 2d')
+    return seconds
+
+
+def _row(row: LadderRule) -> dict[str, Any]:
+    says = [
+        f"{', '.join(row.windows)} ({row.zone})" if row.windows else "",
+        f"frozen until {row.frozen_until:%Y-%m-%d %H:%M} UTC" if row.frozen_until else "",
+        f"cool-down {row.cooldown_s:g} s" if row.cooldown_s else "",
+        "" if row.most_changes_per_day is None else f"{row.most_changes_per_day} a day",
+        "two people" if row.second_person else "",
+    ]
+    return {
+        "name": row.name,
+        "resource": row.resource.name if row.resource else None,
+        "tier": row.tier or None,
+        "kind": row.kind or None,
+        "level": row.level or None,
+        "says": "; ".join(filter(None, says)) or None,
+        "windows": row.windows,
+        "zone": row.zone,
+        "frozen_from": row.frozen_from,
+        "frozen_until": row.frozen_until,
+        "frozen_because": row.frozen_because,
+        "cooldown_s": row.cooldown_s,
+        "most_changes_per_day": row.most_changes_per_day,
+        "second_person": row.second_person,
+    }
