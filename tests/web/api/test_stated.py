@@ -243,7 +243,7 @@ def test_policy_is_rolled_back_by_who_saw_the_newest(fleet: Fleet, program: Prog
 
     back = done(program("POST", path, {"to_version": 0}, if_match=tag))
     stale = program("POST", path, {"to_version": 1}, if_match=tag)
-    again = program("POST", path, {})
+    again = program("POST", path, {"to_version": 1})
 
     assert (back["version"], back["allocations"], back["created_by"]) == (2, [], "operator")
     assert problem(stale) == (412, "changed_meanwhile")

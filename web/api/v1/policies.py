@@ -66,7 +66,7 @@ class PolicyFilter(Paged):
 
 class RollBack(Asked):
     to_version: Annotated[int, Field(ge=0, le=MOST_VERSION), WHOLE] | None = Field(
-        None, description="0 is no policy; without it the one before the newest"
+        None, description="0 is no policy; without it the one that all hosts had before"
     )
 
 
