@@ -20,21 +20,17 @@ class Role(TextChoices):
 class Action(StrEnum):
     """What people do with the rows of their organisation."""
 
-    READ = "read"
     DECIDE = "decide"
     MANAGE_MEMBERS = "manage members"
     MANAGE_TOKENS = "manage tokens"
-    MANAGE_SOURCES = "manage sources"
     MANAGE_OWNERS = "manage owners"
     DELETE_ORGANISATION = "delete the organisation"
 
 
 LEAST_ROLE: Mapping[Action, Role] = {
-    Action.READ: Role.VIEWER,
     Action.DECIDE: Role.OPERATOR,
     Action.MANAGE_MEMBERS: Role.ADMIN,
     Action.MANAGE_TOKENS: Role.ADMIN,
-    Action.MANAGE_SOURCES: Role.ADMIN,
     Action.MANAGE_OWNERS: Role.OWNER,
     Action.DELETE_ORGANISATION: Role.OWNER,
 }
