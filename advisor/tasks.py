@@ -172,19 +172,20 @@ def roll_out_everywhere() -> None:
     """Queue the rollouts that something can still become of."""
     from advisor.decisions.rollouts.advance import open_rollouts
 
-    due = open_rollouts(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
+    resources = open_rollouts(now=timezone.now()).order_by("policy__resource")
+    due = resources.values_list("organisation", "policy__resource").distinct()
     _queue_turns(roll_out, due, most=MOST_ROLLOUTS)
 
 
 @shared_task
-def roll_out(rollout_id: int) -> None:
-    """Bring one rollout up to date."""
-    from advisor.decisions.rollouts import advance
-    from advisor.models import PolicyRollout
+def roll_out(resource_id: int) -> None:
+    """Bring the rollouts of one resource up to date."""
+    from advisor.decisions.rollouts.advance import advance, open_rollouts
 
-    rollout = PolicyRollout.objects.select_related("policy").filter(pk=rollout_id).first()
-    if rollout is not None:
-        advance.advance(rollout=rollout, now=timezone.now())
+    now = timezone.now()
+    rollouts = open_rollouts(now=now).filter(policy__resource=resource_id).order_by("pk")
+    for rollout in rollouts.select_related("policy"):
+        advance(rollout=rollout, now=now)
 
 
 @shared_task

@@ -52,6 +52,11 @@ NAMED_BY_THE_PRODUCT = {
     "accounts.AuditEntry.actor", "accounts.AuditEntry.action", "accounts.AuditEntry.address",
     "accounts.AuditEntry.hash", "accounts.AuditEntry.previous_hash", "accounts.AuditHead.hash",
     "accounts.Invitation.mail", "accounts.Invitation.digest", "accounts.Invitation.invited_by",
+    "accounts.KeptAnswer.asked", "accounts.KeptAnswer.key", "accounts.Profile.time_zone",
+    "advisor.LadderRule.kind", "advisor.LadderRule.name", "advisor.LadderRule.zone",
+    # People, whose names have 150 characters, and the product's own parts.
+    "accounts.Token.made_by", "advisor.PolicyChange.who", "advisor.RolloutTerms.stopped_by",
+    "advisor.RecommendationChange.actor", "advisor.RecommendationChange.address",
     # Shortened to this.
     "accounts.AuditEntry.subject",
     "accounts.Token.scope", "accounts.Token.digest",

@@ -171,6 +171,7 @@ def test_walls_hide_nothing_of_ones_own(fleet: Fleet) -> None:
         assert shown() == plain
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.slow
 def test_no_row_of_others_is_shown_without_any_one_filter(stranger: Client, fleet: Fleet) -> None:
     make_roles()

@@ -27,7 +27,8 @@ def test_operator_approves_after_being_asked_once(tab: Visit, fleet: Fleet) -> N
     tab.page.get_by_role("button", name="Approve and publish").click()
 
     expect(tab.page.locator(".messages")).to_contain_text(
-        "Approved. Version 1 of the policy of nfs-07 is published, not applied"
+        "Approved. Version 1 of the policy of nfs-07 is approved, not published: "
+        "kvm-01 gets it in a later stage"
     )
     advice.refresh_from_db()
     assert advice.state == RecommendationState.APPROVED

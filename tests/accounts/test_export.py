@@ -1,0 +1,28 @@
+"""An export sees one moment of the database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.db import InternalError, transaction
+
+from accounts.models import Organisation
+from accounts.services.export import export_organisation
+from tests.ingest.scenario import make_tenant
+
+
+@pytest.mark.django_db(transaction=True)
+def test_export_reads_one_moment_and_writes_nothing(tmp_path: Path) -> None:
+    organisation = make_tenant("eastgate").organisation
+
+    def told(_table: str, _rows: int) -> None:
+        with pytest.raises(InternalError, match="read-only"), transaction.atomic():
+            Organisation.objects.update(name="other")
+
+    rows = export_organisation(
+        organisation, tmp_path / "all.zip", now=datetime.now(UTC), on_table=told
+    )
+
+    assert rows["accounts_organisation"] == 1
