@@ -189,6 +189,7 @@ def test_no_row_of_others_is_shown_without_any_one_filter(stranger: Client, flee
     assert len(sites) >= 20
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.slow
 def test_without_the_walls_a_missing_filter_would_show_rows(
     stranger: Client, fleet: Fleet

@@ -180,6 +180,7 @@ def asked(client: Client, method: str, address: str) -> tuple[int, bytes]:
     return answer.status_code, body_of_answer(answer)
 
 
+@pytest.mark.timeout(400)
 def test_nobody_of_another_organisation_sees_or_changes_anything(
     imported: Fleet, strangers: dict[str, Client]
 ) -> None:

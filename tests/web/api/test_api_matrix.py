@@ -87,6 +87,7 @@ def status_of(program: Program, route: Route, method: str) -> tuple[int, bytes]:
     return answer.status_code, answer.content
 
 
+@pytest.mark.timeout(400)
 def test_nobody_of_another_organisation_reaches_a_row(
     imported: Fleet, others: dict[str, Program]
 ) -> None:

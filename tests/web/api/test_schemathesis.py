@@ -22,6 +22,7 @@ from web.api.v1.fields import MOST_PK
 
 __all__ = ["imported"]
 
+pytestmark = pytest.mark.timeout(400)
 CASES = int(os.environ.get("SLUICE_API_CASES", "3"))
 """Of each operation and mode."""
 OPERATIONS = [
