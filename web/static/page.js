@@ -66,6 +66,16 @@ document.addEventListener("click", (event) => {
 
 document.querySelectorAll("dialog[data-open-now]").forEach(openDialog);
 
+// A form that needs a choice or words says so before it is sent.
+document.querySelectorAll("[data-needs-one]").forEach((field) => {
+  const tell = () => {
+    const isAnswered = field.value.trim() || field.form.querySelector("input:checked");
+    field.setCustomValidity(isAnswered ? "" : field.dataset.needsOne);
+  };
+  field.form.addEventListener("input", tell);
+  tell();
+});
+
 // --- Search results: arrows walk through them
 
 const results = document.getElementById("search-results");

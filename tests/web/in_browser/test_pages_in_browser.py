@@ -84,7 +84,7 @@ def test_rejection_without_a_reason_is_held_back_by_the_form(tab: Visit) -> None
     tab.page.get_by_role("button", name="Reject…").click()
     tab.page.get_by_role("button", name="Reject", exact=True).click()
     expect(tab.page.get_by_role("dialog")).to_be_visible()
-    tab.page.get_by_label("Reason").fill("batch-3 moves on Monday")
+    tab.page.get_by_label("In your words").fill("batch-3 moves on Monday")
     tab.page.get_by_role("button", name="Reject", exact=True).click()
 
     expect(tab.page.locator(".lead").first).to_contain_text("“batch-3 moves on Monday”")
