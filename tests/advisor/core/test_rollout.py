@@ -140,6 +140,12 @@ def test_loss_of_the_host_that_changed_is_harm() -> None:
     assert found.tolerance < found.low < found.high < 0.6
 
 
+def test_loss_of_a_half_shows_in_every_drawn_series() -> None:
+    lost = [50.0, 100.0, 100.0, 100.0]
+
+    assert {guarded(seed, lost).verdict for seed in range(100)} == {GuardVerdict.HARM}
+
+
 def test_harmless_policies_are_rolled_back_no_more_often_than_said() -> None:
     """What a false alarm may cost is divided among guards and stages: 0.05 / 9 each."""
     verdicts = [guarded(seed, [100.0] * 4).verdict for seed in range(SERIES)]

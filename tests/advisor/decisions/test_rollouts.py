@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
@@ -149,6 +151,10 @@ def version_of(host: Host) -> int | None:
 
 @pytest.fixture
 def fleet() -> Fleet:
+    return make_fleet()
+
+
+def make_fleet() -> Fleet:
     cluster = make_cluster()
     organisation = cluster.organisation
     datastore = stated_datastore(organisation, "ds", *HOSTS, capacity=2000.0)
@@ -453,3 +459,20 @@ def test_harm_that_cannot_be_taken_back_is_said(fleet: Fleet) -> None:
     harmful.refresh_from_db()
     assert harmful.state == PolicyStage.ROLLING_OUT
     assert "but it cannot be taken back: k4 has no device that reaches ds" in harmful.waits_for
+
+
+@pytest.mark.parametrize("hosts", [4, 7])
+def test_a_look_asks_a_fixed_number_of_queries(
+    monkeypatch: pytest.MonkeyPatch, hosts: int
+) -> None:
+    monkeypatch.setattr(f"{__name__}.HOSTS", tuple(f"k{number}" for number in range(hosts)))
+    fleet = make_fleet()
+    rollout = fleet.approve()
+    fleet.wait(3 * REPORT)
+
+    with CaptureQueriesContext(connection) as asked:
+        found = advance(rollout=rollout, now=fleet.now)
+
+    assert found.settled_at is not None
+    assert len(found.guards) == 3
+    assert len(asked) <= 36
