@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from accounts.actor import Actor
 from accounts.models import Organisation
+from accounts.services.audit import record
 from advisor.access import require_operator
 from advisor.advice.registry import kind_of
-from advisor.core.ladder.rule import Freeze, Level
+from advisor.core.ladder.rule import Freeze, Level, problems_of_rule
 from advisor.core.ladder.rule import LadderRule as Rule
 from advisor.core.ladder.verdict import DAY, Affected, Change, Past, Verdict, verdict
 from advisor.core.resource import Tier
@@ -45,6 +47,48 @@ def rule_of(row: LadderRule) -> Rule:
         most_changes_per_day=row.most_changes_per_day,
         second_person=row.second_person,
     )
+
+
+@transaction.atomic
+def state_rule(row: LadderRule, *, actor: Actor, now: datetime) -> LadderRule:
+    """Set a rule, in the place of one of the same name; told in the audit chain."""
+    for problem in problems_of_rule(rule_of(row)):
+        raise DecisionRefused(problem)
+    former = LadderRule.objects.filter(organisation=row.organisation, name=row.name)
+    row.pk = former.values_list("pk", flat=True).first()
+    row.save()
+    _note(row, actor, "set a rule of the ladder", now)
+    return row
+
+
+@transaction.atomic
+def remove_rule(*, organisation: Organisation, name: str, actor: Actor, now: datetime) -> None:
+    """Remove a rule; told in the audit chain, because it lets happen what it held back."""
+    row = LadderRule.objects.filter(organisation=organisation, name=name).first()
+    if row is None:
+        raise DecisionRefused(f'there is no rule "{name}"')
+    _note(row, actor, "remove a rule of the ladder", now)
+    row.delete()
+
+
+def _note(row: LadderRule, actor: Actor, action: str, now: datetime) -> None:
+    record(
+        organisation=row.organisation, actor=actor, action=action, subject=row.name,
+        now=now, details=_stated(row),
+    )  # fmt: skip
+
+
+def _stated(row: LadderRule) -> dict[str, str]:
+    """What the rule says, by the names of its settings."""
+    said = {
+        "resource": row.resource.name if row.resource else "", "tier": row.tier,
+        "kind": row.kind, "level": row.level,
+        "windows": f"{', '.join(row.windows)} ({row.zone})" if row.windows else "",
+        "frozen_from": row.frozen_from, "frozen_until": row.frozen_until,
+        "cooldown_s": row.cooldown_s, "most_changes_per_day": row.most_changes_per_day,
+        "second_person": "yes" if row.second_person else "",
+    }  # fmt: skip
+    return {name: str(value) for name, value in said.items() if value not in ("", None)}
 
 
 def ladder_verdict(row: Recommendation, *, now: datetime) -> Verdict:

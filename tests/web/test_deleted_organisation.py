@@ -20,6 +20,7 @@ from django.test import Client
 from accounts.models import AuditEntry, Organisation, Token
 from accounts.services.export import SECRETS, export_organisation, paths_to_organisation
 from advisor.history.stored.partitions import organisations_with_partitions
+from advisor.models import FailedWork
 from advisor.pipeline import organisation_deletion
 from advisor.tasks import (
     delete_organisation,
@@ -186,6 +187,9 @@ def test_tasks_that_waited_for_it_end_quietly(fleet: Fleet) -> None:
     delete_organisation(fleet.organisation.pk)
     detect_resource(resource)
     recommend_resource(resource)
+
+    assert not FailedWork.objects.filter(solved_at=None).exists()
+    assert not Organisation.objects.filter(slug=fleet.organisation.slug).exists()
 
 
 def test_owner_plans_it_by_its_short_name_and_takes_it_back(fleet: Fleet) -> None:

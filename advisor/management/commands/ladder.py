@@ -9,12 +9,13 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.actor import COMMAND_LINE
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
 from advisor.advice.registry import KINDS
-from advisor.core.ladder.rule import Level, problems_of_rule
+from advisor.core.ladder.rule import Level
 from advisor.core.resource import Tier
-from advisor.decisions.ladder import ladder_verdict, rule_of, why_held
+from advisor.decisions.ladder import ladder_verdict, remove_rule, state_rule, why_held
 from advisor.decisions.policy_file.decide.quantities import parse_length
 from advisor.management.commands.approve import find_recommendation
 from advisor.management.product_command import ProductCommand, find_resource
@@ -64,8 +65,10 @@ class Command(ProductCommand):
             case "set":
                 _set(organisation, options)
             case "remove":
-                if not rules.filter(name=options["name"]).delete()[0]:
-                    raise CommandError(f'there is no rule "{options["name"]}"')
+                remove_rule(
+                    organisation=organisation, name=options["name"],
+                    actor=COMMAND_LINE, now=timezone.now(),
+                )  # fmt: skip
         self.show(
             [_row(one) for one in rules.select_related("resource")],
             as_json=options["as_json"],
@@ -115,11 +118,7 @@ def _set(organisation: Organisation, options: dict[str, Any]) -> None:
         most_changes_per_day=options["most_per_day"],
         second_person=options["second_person"],
     )
-    for problem in problems_of_rule(rule_of(row)):
-        raise CommandError(problem)
-    former = LadderRule.objects.filter(organisation=organisation, name=row.name)
-    row.pk = former.values_list("pk", flat=True).first()
-    row.save()
+    state_rule(row, actor=COMMAND_LINE, now=timezone.now())
 
 
 def _time(text: str) -> datetime | None:

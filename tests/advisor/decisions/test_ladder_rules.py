@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from accounts.models.audit import AuditEntry
 from advisor.decisions.decide import approve, rollback
 from advisor.decisions.ladder import confirm_first
 from advisor.errors import DecisionRefused
@@ -104,6 +105,19 @@ def ladder(*words: str) -> str:
     out = StringIO()
     call_command("ladder", *words, stdout=out)
     return out.getvalue()
+
+
+def test_audit_chain_tells_which_rules_were_set_and_removed(cluster: Cluster) -> None:
+    options = ("--organisation", "acme")
+    ladder("set", "night", "--window", "Sat 22:00 6h", "--most-per-day", "0", *options)
+    ladder("remove", "night", *options)
+
+    entries = AuditEntry.objects.filter(organisation=cluster.organisation).order_by("number")
+    said = {"windows": "Sat 22:00 6h (UTC)", "most_changes_per_day": "0"}
+    assert [(one.action, one.subject, one.details) for one in entries] == [
+        ("set a rule of the ladder", "night", said),
+        ("remove a rule of the ladder", "night", said),
+    ]
 
 
 def test_commands_set_explain_and_remove_rules(cluster: Cluster) -> None:
