@@ -330,15 +330,10 @@ def delete_organisation(organisation_id: int) -> None:
     """Delete a part of one organisation, or the last of it."""
     from advisor.pipeline import organisation_deletion
 
-    now = timezone.now()
-    if organisation_id not in organisation_deletion.organisations_to_delete(now=now):
+    if organisation_id not in organisation_deletion.organisations_to_delete(now=timezone.now()):
         return
-    organisation = Organisation.objects.get(pk=organisation_id)
-    is_gone = organisation_deletion.delete_organisation(
-        organisation, now=now, limit_s=STORE_LIMIT_S
-    )
-    if is_gone:
-        log.warning("organisation deleted", extra={"organisation": organisation.slug})
+    if organisation_deletion.delete_organisation(organisation_id, limit_s=STORE_LIMIT_S):
+        log.warning("organisation deleted", extra={"organisation": organisation_id})
 
 
 @shared_task

@@ -110,6 +110,8 @@ FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
     "ingest_drop_samples": (DatabaseRole.WORKER,),
     "advisor_make_history_partition": (DatabaseRole.WORKER,),
     "advisor_drop_history_partition": (DatabaseRole.WORKER,),
+    "accounts_close_organisation": (DatabaseRole.WORKER,),
+    "accounts_delete_organisation": (DatabaseRole.WORKER,),
 }
 """What runs with the owner's rights, and who may call it."""
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from accounts.models import AuditEntry, Organisation, Token
@@ -28,9 +28,10 @@ from advisor.tasks import (
     discover_organisation,
     recommend_resource,
 )
-from config.database_roles import OWN_TABLES
+from config.database_roles import OWN_TABLES, DatabaseRole
 from config.row_walls import COLUMNS, Wall, wall_of
 from ingest.models import Series
+from tests.config.roles import acting_as, make_roles
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, post
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -139,9 +140,11 @@ def test_deletion_leaves_nothing_and_nothing_of_others_goes(
     fleet: Fleet, neighbour: Tenant
 ) -> None:
     before, people = rows_of(neighbour.organisation), get_user_model().objects.count()
+    make_roles()
     begin_deletion(fleet.organisation)
 
-    delete_organisation(fleet.organisation.pk)
+    with acting_as(DatabaseRole.WORKER):
+        delete_organisation.apply((fleet.organisation.pk,), throw=True)
 
     assert {table for table, rows in rows_of(fleet.organisation).items() if rows} == set()
     assert not Organisation.objects.filter(pk=fleet.organisation.pk).exists()
@@ -150,16 +153,26 @@ def test_deletion_leaves_nothing_and_nothing_of_others_goes(
     assert get_user_model().objects.count() == people
 
 
+def test_organisation_whose_time_has_not_come_cannot_be_deleted(fleet: Fleet) -> None:
+    owner(fleet).post(PAGE + "delete/", {"slug": fleet.organisation.slug})
+    Organisation.objects.update(deletion_due_at=datetime.now(UTC) + timedelta(minutes=1))
+
+    delete_organisation(fleet.organisation.pk)
+    with pytest.raises(DatabaseError, match="is not due"), transaction.atomic():
+        organisation_deletion.delete_organisation(fleet.organisation.pk, limit_s=0.0)
+
+    assert fleet.organisation.memberships.exists()
+
+
 def test_deletion_goes_on_where_its_time_ended(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(organisation_deletion, "SERIES_AT_A_TIME", 3)
     begin_deletion(fleet.organisation)
-    organisation = Organisation.objects.get(pk=fleet.organisation.pk)
     counts = []
     for _ in range(1000):
-        counts.append(Series.objects.filter(organisation=organisation).count())
-        if organisation_deletion.delete_organisation(organisation, now=fleet.now, limit_s=0.0):
+        counts.append(Series.objects.filter(organisation=fleet.organisation).count())
+        if organisation_deletion.delete_organisation(fleet.organisation.pk, limit_s=0.0):
             break
 
     assert counts == sorted(counts, reverse=True)
@@ -170,9 +183,8 @@ def test_deletion_goes_on_where_its_time_ended(
 def test_nothing_comes_in_once_it_began(fleet: Fleet, neighbour: Tenant, client: Client) -> None:
     _, secret = Token.objects.issue(organisation=fleet.organisation, scope="ingest", name="late")
     begin_deletion(fleet.organisation)
-    organisation = Organisation.objects.get(pk=fleet.organisation.pk)
 
-    organisation_deletion.delete_organisation(organisation, now=fleet.now, limit_s=0.0)
+    organisation_deletion.delete_organisation(fleet.organisation.pk, limit_s=0.0)
 
     assert post(client, disk_line(fleet.now), secret=secret).status_code == 401
     assert post(client, disk_line(fleet.now), secret=neighbour.secret).status_code == 204
