@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -39,6 +42,7 @@ from advisor.models import (
     Resource,
 )
 from advisor.queries.workload_day import promises_of
+from config.database_roles import DatabaseRole
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass
 from tests.advisor.agent_support import state_support
@@ -46,6 +50,7 @@ from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, dis
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, People, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
+from tests.config.roles import acting_as, make_roles
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +72,7 @@ class Fleet:
     now: datetime
     began: datetime
     silent: set[str] = field(default_factory=set)
+    by_whom: Callable[[], AbstractContextManager[None]] = nullcontext
     rates: list[dict[str, float]] = field(default_factory=list)
 
     def propose(self, *, high_limit: float | None = None) -> Recommendation:
@@ -109,8 +115,9 @@ class Fleet:
             for name in HOSTS:
                 if name not in self.silent:
                     agent_pass(self.host(name), at=self.now)
-            for rollout in open_rollouts(now=self.now):
-                advance(rollout=rollout, now=self.now)
+            with self.by_whom():
+                for rollout in open_rollouts(now=self.now):
+                    advance(rollout=rollout, now=self.now)
 
     def measure(self, length: timedelta, *, high: dict[str, float]) -> None:
         """Rates of the high tier by host, 200 if nothing is said; the low tier has 50 I/Os."""
@@ -459,6 +466,21 @@ def test_harm_that_cannot_be_taken_back_is_said(fleet: Fleet) -> None:
     harmful.refresh_from_db()
     assert harmful.state == PolicyStage.ROLLING_OUT
     assert "but it cannot be taken back: k4 has no device that reaches ds" in harmful.waits_for
+
+
+def test_worker_has_the_rights_for_all_that_rollouts_do(fleet: Fleet) -> None:
+    """From stage to stage, and back by itself, which the audit chain tells."""
+    make_roles()
+    fleet.by_whom = partial(acting_as, DatabaseRole.WORKER)
+    good = fleet.approve()
+    for _ in good.sizes:
+        fleet.wait(STAGE + REPORT)
+    harmful = fleet.approve(high_limit=20.0)
+    fleet.wait(STAGE, high={"k1": 20.0})
+
+    assert states(good.policy)[-1][0] == PolicyStage.SUPERSEDED
+    assert states(harmful.policy)[-1][0] == PolicyStage.ROLLED_BACK
+    assert AuditEntry.objects.order_by("number").last().actor == "the rollout"
 
 
 @pytest.mark.parametrize("hosts", [4, 7])
