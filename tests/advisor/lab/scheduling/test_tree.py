@@ -74,7 +74,11 @@ def test_rates_are_those_of_the_solver_after_others_came_and_went(root, mode, da
         path: data.draw(st.sampled_from([(0.0, 10.0), (10.0, math.inf), (0.0, math.inf)]))
         for path in paths
     }
-    sources = [Source(path=path, starts_at=a, ends_at=b) for path, (a, b) in times.items()]
+    # What waits when a client goes is served all the same; of two each, below 1 a second.
+    sources = [
+        Source(path=path, starts_at=a, ends_at=b, outstanding=2 if b == 10.0 else 32)
+        for path, (a, b) in times.items()
+    ]
     gone = {path: 0.0 for path, (_, end) in times.items() if end == 10.0}
 
     result = serve(root, sources, mode=mode, since=18.0, until=38.0)
