@@ -10,6 +10,7 @@ from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.rollout import Pace, PolicyStage
 from advisor.models.choices import choices_of
 from advisor.models.policy import Policy
+from advisor.models.resource import Resource
 from ingest.models.host import Host
 
 STAGE_S = 600.0
@@ -42,6 +43,10 @@ class RolloutTerms(models.Model):
 
     def __str__(self) -> str:
         return f"rollouts of {self.organisation}"
+
+    def stages(self, resource: Resource) -> bool:
+        """Whether policies come to this resource in stages; its own setting goes before."""
+        return self.staged if resource.staged is None else resource.staged
 
     @property
     def pace(self) -> Pace:

@@ -169,6 +169,7 @@ def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
         "policy_state": _newest_state(detail, now),
         "rollout": rollout_view(detail.policy, terms, now=now),
         "rollout_terms": terms,
+        "comes_in_stages": terms.stages(detail.row.resource) and len(detail.reach.hosts) > 1,
         "resource": detail.row.resource,
     }
 

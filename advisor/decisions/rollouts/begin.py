@@ -34,9 +34,8 @@ def begin_rollout(*, policy: Policy, who: str, why: str, now: datetime) -> Polic
     ending = PolicyStage.ROLLED_BACK if policy.rollback_of else PolicyStage.SUPERSEDED
     leave(policy.resource, policy, ending, who=who, why=why, now=now)
     terms = terms_of(policy.organisation)
-    staged = terms.staged if policy.resource.staged is None else policy.resource.staged
     hosts = _hosts_in_order(policy, former, now)
-    guarded = staged and not takes_back
+    guarded = terms.stages(policy.resource) and not takes_back
     rollout = PolicyRollout(
         organisation=policy.organisation,
         policy=policy,

@@ -24,6 +24,7 @@ def test_operator_approves_after_being_asked_once(tab: Visit, fleet: Fleet) -> N
 
     tab.page.get_by_role("button", name="Approve…").click()
     expect(tab.page.get_by_role("dialog")).to_contain_text("will change on 3 hosts")
+    expect(tab.page.get_by_role("dialog")).to_contain_text("One of them gets it first")
     tab.page.get_by_role("button", name="Approve and publish").click()
 
     expect(tab.page.locator(".messages")).to_contain_text(
