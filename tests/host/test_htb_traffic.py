@@ -5,7 +5,6 @@ Three workloads send all the time, as much as they can.
 
 import statistics
 import time
-from collections import Counter
 
 import pytest
 
@@ -14,7 +13,7 @@ from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from tests.enforcers.policies import LINK, desired, host_traffic, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SENDER, Network
-from tests.host.stillness import Stillness
+from tests.host.steady_rates import median_rates
 
 pytestmark = pytest.mark.root
 
@@ -22,11 +21,7 @@ HTB = "tc_htb"
 CLASSES = {"vm1": "51ce:10", "vm2": "51ce:11", "vm3": "51ce:12", "rest": "51ce:2"}
 WORKLOAD_CLASSES = ("51ce:10", "51ce:11", "51ce:12")
 SETTLE_S = 1.5
-WINDOW_S = 5.0
-LONGEST_STANDSTILL_RATIO = 0.02
-LOOKS = 10
-LEAST_WAITING_RATIO = 0.8
-ATTEMPTS = 8
+WINDOW_S = 2.5
 # Three per cent of the link, as the reservation experiment allows.
 TOLERANCE_MBPS = 0.03 * LINK / 1e6
 
@@ -51,35 +46,17 @@ def look(rig: Rig) -> HtbObserved:
 
 
 def measure_mbps(rig: Rig) -> dict[str, float]:
-    """Rates by workload over a window in which the machine ran and every workload sent.
+    """What each class sent while every workload that has one wanted more, by name.
 
     TCP that lost all that it had under way is silent for seconds; what a workload gets that asks
     for nothing says nothing about its class.
     """
     time.sleep(SETTLE_S)
-    for _ in range(ATTEMPTS):
-        before, started_s = look(rig).counters, time.monotonic()
-        with Stillness() as machine:
-            all_sent = _all_send(rig, WINDOW_S)
-        after, window_s = look(rig).counters, time.monotonic() - started_s
-        if all_sent and machine.still_s <= LONGEST_STANDSTILL_RATIO * window_s:
-            break
-    return {
-        name: (after[classid].sent_bytes - before[classid].sent_bytes) * 8e-6 / window_s
-        for name, classid in CLASSES.items()
-        if classid in after
-    }
-
-
-def _all_send(rig: Rig, window_s: float) -> bool:
-    """Wait so long; whether packets of every workload with a class waited nearly all the time."""
-    waiting: Counter[str] = Counter()
-    for _ in range(LOOKS):
-        time.sleep(window_s / LOOKS)
-        classes = look(rig).counters
-        own = [classid for classid in WORKLOAD_CLASSES if classid in classes]
-        waiting.update({classid: classes[classid].backlog_bytes > 0 for classid in own})
-    return all(count >= LEAST_WAITING_RATIO * LOOKS for count in waiting.values())
+    there = look(rig).counters
+    classes = {name: classid for name, classid in CLASSES.items() if classid in there}
+    rest = {name: classes.pop(name) for name in ("rest",) if name in classes}
+    rates = median_rates(lambda: look(rig).counters, classes, WINDOW_S, others=rest)
+    return dict(rates.mbps)
 
 
 def apply(rig: Rig, *allocations: Allocation, mode: str = "additive") -> None:

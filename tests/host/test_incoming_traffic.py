@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -16,20 +15,17 @@ import pytest
 from enforcers.contract import Allocation, Pool
 from enforcers.following import following
 from enforcers.mechanisms.tc_htb.mechanism import TcHtb
+from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, parse_counters
 from tests.enforcers.policies import LINK, desired, nothing, pool, uplink
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import PORT, SINK, NamespaceRunner, Network, network, sender
-from tests.host.stillness import Stillness
+from tests.host.steady_rates import median_rates
 from tests.host.test_incoming import HTB, UP0, by_address, host, ifb
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 SETTLE_S = 2.0
-WINDOW_S = 6.0
-LONGEST_STANDSTILL_RATIO = 0.02
-LOOKS = 10
-LEAST_WAITING_RATIO = 0.8
-ATTEMPTS = 8
+WINDOW_S = 2.5
 
 
 @pytest.fixture(scope="module")
@@ -59,27 +55,26 @@ def received(network: Network) -> list[int]:
 
 
 def measure_mbps(network: Network) -> list[float]:
-    """Over a window in which the machine ran, and packets of every class waited."""
+    """What each has got while packets of every class waited."""
     time.sleep(SETTLE_S)
-    for _ in range(ATTEMPTS):
-        before, began_s = received(network), time.monotonic()
-        with Stillness() as machine:
-            all_wait = _all_wait(network)
-        after, window_s = received(network), time.monotonic() - began_s
-        if all_wait and machine.still_s <= LONGEST_STANDSTILL_RATIO * window_s:
-            break
-    pairs = zip(before, after, strict=True)
-    return [(last - first) * 8e-6 / window_s for first, last in pairs]
+    names = {str(number): str(number) for number in network.numbers}
+    rates = median_rates(lambda: counters(network), names, WINDOW_S)
+    return [rates.mbps[name] for name in names]
 
 
-def _all_wait(network: Network) -> bool:
-    waiting: Counter[str] = Counter()
-    for _ in range(LOOKS):
-        time.sleep(WINDOW_S / LOOKS)
-        text = host(network, f"tc -s class show dev {ifb(network)}")
-        found = re.findall(r"class htb (51ce:1\w) .*?leaf(?:.*?\n)*? backlog (\d+)", text)
-        waiting.update({classid: int(backlog) > 0 for classid, backlog in found})
-    return len(waiting) >= 3 and sorted(waiting.values())[-3] >= LEAST_WAITING_RATIO * LOOKS
+def counters(network: Network) -> dict[str, ClassCounters]:
+    """By the number of a workload: what its own interface got, and the least that waits."""
+    text = host(network, f"tc -s class show dev {ifb(network)}")
+    own = [
+        one for classid, one in parse_counters(text).items() if re.fullmatch("51ce:1.", classid)
+    ]
+    waiting = sorted(one.backlog_bytes for one in own)[-len(network.numbers) :]
+    return {
+        str(number): ClassCounters(
+            sent_bytes=got, drops=0, overlimits=0, backlog_bytes=min(waiting, default=0)
+        )
+        for number, got in zip(network.numbers, received(network), strict=True)
+    }
 
 
 def apply(rig: Rig, *allocations: Allocation, pools: tuple[Pool, ...] = ()) -> None:
