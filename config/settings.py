@@ -171,6 +171,7 @@ LOGIN_REDIRECT_URL = "/"
 
 AUTHENTICATION_BACKENDS = ["web.session_backend.PersonBackend"]
 SIGN_UP_OPEN = env.boolean("SLUICE_SIGN_UP", default=False)
+NEW_ORGANISATIONS_OPEN = env.boolean("SLUICE_NEW_ORGANISATIONS", default=False)
 ACCOUNT_ADAPTER = "web.account_adapter.AccountAdapter"
 # The company's login, by OpenID Connect (docs/decisions/0044); None: there is none.
 OIDC = oidc_provider()

@@ -17,6 +17,7 @@ from accounts.actor import Actor, member_actor
 from accounts.models import Membership
 from accounts.models.organisation import OrganisationOwnedQuerySet
 from accounts.roles import Action
+from accounts.services.organisation import LONGEST_NAME
 from advisor.models import Incident, Recommendation, Resource, Workload
 from advisor.queries.scope import Scope, owned
 from ingest.models import Host
@@ -70,7 +71,8 @@ def workspace_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
             return _login_answer(request)
         workspace = current_workspace(request, user)
         if workspace is None:
-            return render(request, "web/no_organisation.html", status=403)
+            context = {"longest_name": LONGEST_NAME}
+            return render(request, "web/no_organisation.html", context, status=403)
         return view(request, workspace, *args, **kwargs)
 
     return entered
