@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -99,7 +100,7 @@ def answer(address: str, token: str, body: bytes | None = None) -> tuple[int, by
 
 
 def test_new_person_opens_an_organisation_lets_others_in_and_makes_tokens(
-    chromium: Browser, server: str, company: Company
+    chromium: Browser, server: str, company: Company, tmp_path: Path
 ) -> None:
     with visit(chromium, server) as owner:
         owner.go("/login/")
@@ -107,9 +108,11 @@ def test_new_person_opens_an_organisation_lets_others_in_and_makes_tokens(
         sign_up(owner, "alice")
         # That they are in no organisation is answered with 403.
         owner.complaints.clear()
+        owner.page.screenshot(path=tmp_path / "no-organisation.png")
         owner.page.get_by_label("Name of the organisation").fill("Northgate")
         owner.page.get_by_role("button", name="Open it").click()
         expect(owner.page.get_by_text("You are the owner of Northgate.")).to_be_visible()
+        owner.page.screenshot(path=tmp_path / "empty.png", full_page=True)
 
         assert joins(chromium, server, invited(owner, "viewer"), "vera", "viewer") == []
         assert joins(chromium, server, invited(owner, "operator"), "otto", "operator") == []
