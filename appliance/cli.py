@@ -84,13 +84,27 @@ SQLSTATE_UNDEFINED_TABLE = "42P01"
 def main() -> None:
     """Run one command and end the process with its exit status."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    arguments = sys.argv[1:]
+    try:
+        try:
+            status = _answer(sys.argv[1:])
+        finally:
+            # The help of a command ends by an exception.
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as `head`, closed the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    """Run the command of these words, or print help."""
     if not arguments or (arguments[0] in HELP_WORDS and len(arguments) == 1):
         print(overview())
-        return
+        return 0
     if arguments[0] in HELP_WORDS:
         arguments = [arguments[1], "--help"]
-    sys.exit(run_command(_by_new_name(_as_one_word(arguments))))
+    return run_command(_by_new_name(_as_one_word(arguments)))
 
 
 def _as_one_word(arguments: Sequence[str]) -> Sequence[str]:
@@ -149,9 +163,6 @@ def run_command(arguments: Sequence[str]) -> int:
         return _refuse("the database has no tables yet; create them with: sluice migrate", refused)
     except (SettingError, ImproperlyConfigured) as error:
         return _refuse(str(error), refused)
-    except BrokenPipeError:
-        # The reader, such as `head`, closed the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, as shells count
     return 0

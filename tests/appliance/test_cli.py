@@ -60,6 +60,24 @@ def test_help_gives_one_line_per_command(arguments):
         assert sum(line.startswith(f"  {name} ") for line in lines) == 1
 
 
+@pytest.mark.parametrize("arguments", ["--help", "run --help", "unknown"])
+def test_reader_that_has_enough_is_no_failure(arguments):
+    """As by `sluice --help | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        done = subprocess.run(
+            [SLUICE, *arguments.split()],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert "Error" not in done.stderr
+    assert done.returncode == (1 if arguments == "unknown" else 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("run", "--help"), ("help", "run")])
 def test_help_of_a_command_names_its_options(arguments):
