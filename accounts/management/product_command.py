@@ -6,15 +6,30 @@ import json
 from abc import ABC, abstractmethod
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import transaction
+from django.utils import timezone
 
+from accounts.actor import COMMAND_LINE
 from accounts.errors import AccountsError
 from accounts.management.plain_command import DJANGO_OPTIONS, PlainCommand
 from accounts.models import Organisation
+from accounts.models.audit import LONGEST_SUBJECT
+from accounts.services.audit import record
 from accounts.table import table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What a command does to what, in the words of the audit chain."""
+
+    action: str
+    subject: str
 
 
 class PrintingCommand(PlainCommand):
@@ -56,17 +71,35 @@ class ProductCommand(PrintingCommand, ABC):
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         """Add this command's own options to the shared ones."""
 
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:  # noqa: ARG002  others look at it
+        """What the audit chain is told of these options; None if they change nothing.
+
+        Also None where the service that changes it tells the chain itself.
+        """
+        return None
+
     def handle(self, *_: Any, **options: Any) -> None:
+        own = options_of(options)
         try:
-            self.run(
-                organisation=find_organisation(options["organisation"]), **options_of(options)
-            )
+            organisation = find_organisation(options["organisation"])
+            with transaction.atomic() if (noted := self.noted(own)) else nullcontext():
+                self.run(organisation=organisation, **own)
+                if noted is not None:
+                    note(organisation, noted)
         except self.refusals as error:
             raise CommandError(str(error)) from error
 
     @abstractmethod
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         """Do the work and print it with `show`."""
+
+
+def note(organisation: Organisation, noted: Noted) -> None:
+    """Tell the audit chain, in the transaction that does it."""
+    record(
+        organisation=organisation, actor=COMMAND_LINE, action=noted.action,
+        subject=noted.subject[:LONGEST_SUBJECT], now=timezone.now(),
+    )  # fmt: skip
 
 
 def add_verb(verbs: Any, name: str, *, help: str) -> ArgumentParser:  # noqa: A002 - argparse's word

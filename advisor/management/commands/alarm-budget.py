@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
+from accounts.management.product_command import Noted
 from accounts.models import Organisation
 from advisor.core.detection.alarm_budget import AlarmBudget
 from advisor.decisions.alarm_budgets import state_shared_budget
@@ -23,6 +25,12 @@ class Command(ProductCommand):
             help="in equal parts for all baselines that have no budget of their own; "
             "none: each has one a week; omitted: show it",
         )  # fmt: skip
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        asked = options["alarms_per_week"]
+        if asked is None:
+            return None
+        return Noted(action="state alarm budget", subject=str(asked.alarms_per_week or "none"))
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         asked = options["alarms_per_week"]

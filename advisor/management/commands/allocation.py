@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
 from typing import Any
 
-from accounts.management.product_command import add_verb
+from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
@@ -30,6 +31,15 @@ class Command(ProductCommand):
         remove = add_verb(verbs, "remove", help="remove an allocation")
         remove.add_argument("resource")
         remove.add_argument("workload")
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        words = {"set": "state", "remove": "remove"}
+        if options["verb"] not in words:
+            return None
+        return Noted(
+            action=f"{words[options['verb']]} allocation",
+            subject=f"{options['workload']} on {options['resource']}",
+        )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         allocations = Allocation.objects.filter(resource__organisation=organisation)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.management.product_command import Noted
 from accounts.models import Organisation
 from advisor.decisions.enrolment import enroll, issue_reader_token
 from advisor.management.product_command import ProductCommand
@@ -57,6 +59,9 @@ class Command(ProductCommand):
             "--report", type=float, default=30.0, dest="report_s", metavar="SECONDS"
         )
         parser.add_argument("--lease", type=int, default=900, dest="lease_s", metavar="SECONDS")
+
+    def noted(self, options: Mapping[str, Any]) -> Noted:
+        return Noted(action="enroll agent", subject=options["host"])
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         out: Path = options["out"]

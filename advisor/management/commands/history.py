@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from accounts.management.product_command import add_verb
+from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
 from advisor.history.stored.export import (
     ExportedTrack,
@@ -59,6 +60,11 @@ class Command(ProductCommand):
         keep.add_argument("--exact-days", type=int, help="every 10 s value")
         keep.add_argument("--quarter-days", type=int, help="15 min")
         keep.add_argument("--day-days", type=int, help="days")
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        if options["verb"] != "keep":
+            return None
+        return Noted(action="state retention", subject="stored history")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         match options["verb"]:

@@ -11,8 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.management.base import CommandError
+from django.db import transaction
 from django.utils import timezone
 
+from accounts.management.product_command import Noted, note
 from accounts.models import Organisation
 from advisor.decisions.policy_file.decide.write import policy_file_text
 from advisor.decisions.vcenter.apply import Imported, import_vcenter, vcenter_as_policy_file
@@ -96,7 +98,13 @@ def _imported(
     name, now = _name(options), timezone.now()
     path: Path | None = options["policy_file"]
     if path is None:
-        return import_vcenter(organisation, inventory, name=name, apply=options["apply"], now=now)
+        with transaction.atomic():
+            found = import_vcenter(
+                organisation, inventory, name=name, apply=options["apply"], now=now
+            )
+            if found.applied:
+                note(organisation, Noted(action="import vcenter", subject=name))
+        return found
     found, document = vcenter_as_policy_file(organisation, inventory, name=name, now=now)
     write_whole(path, policy_file_text(document, units={}))
     return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.management.base import CommandError
 
-from accounts.management.product_command import add_verb
+from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
 from advisor.decisions.maintenance_windows import add_maintenance_window, remove_maintenance_window
 from advisor.management.product_command import ProductCommand
@@ -44,6 +45,14 @@ class Command(ProductCommand):
         )  # fmt: skip
         remove = add_verb(verbs, "remove", help="remove a maintenance window")
         remove.add_argument("name")
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        words = {"add": "state", "remove": "remove"}
+        if options["verb"] not in words:
+            return None
+        return Noted(
+            action=f"{words[options['verb']]} maintenance window", subject=options["name"]
+        )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         match options["verb"]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
-from accounts.management.product_command import add_verb
+from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
 from advisor.core.enumeration import listed
 from advisor.core.quantity import format_rate, parse_rate
@@ -44,6 +45,15 @@ class Command(ProductCommand):
         )  # fmt: skip
         _add_name(
             add_verb(verbs, "remove", help="remove a pool; its members keep their own terms")
+        )
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        words = {"set": "state", "remove": "remove"}
+        if options["verb"] not in words:
+            return None
+        return Noted(
+            action=f"{words[options['verb']]} pool",
+            subject=f"{options['name']} on {options['resource']}",
         )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from accounts.management.product_command import add_verb
+from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
 from advisor.core.detection.alarm_budget import AlarmBudget
 from advisor.core.enumeration import listed
@@ -66,6 +67,12 @@ class Command(ProductCommand):
             verbs, "remove", help="remove a resource with its allocations and history"
         )
         remove.add_argument("name")
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        words = {"add": "state", "set": "change", "remove": "remove"}
+        if options["verb"] not in words:
+            return None
+        return Noted(action=f"{words[options['verb']]} resource", subject=options["name"])
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         changed: Resource | None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from accounts.management.product_command import add_verb
+from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
 from advisor.decisions.found.rules import RulesError, set_rules, stated_rules
 from advisor.management.product_command import ProductCommand
@@ -24,6 +25,11 @@ class Command(ProductCommand):
         add_verb(verbs, "show", help="show the rules (the default)")
         setting = add_verb(verbs, "set", help="take the rules of a file instead of those before")
         setting.add_argument("file", type=Path, help="a text file, one rule on each line")
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        if options.get("verb") != "set":
+            return None
+        return Noted(action="state rules", subject=str(options["file"]))
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         if options.get("verb") == "set":

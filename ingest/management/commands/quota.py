@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from accounts.management.product_command import ProductCommand, add_verb
+from accounts.management.product_command import Noted, ProductCommand, add_verb
 from accounts.models import Organisation
 from accounts.services.organisation import set_quotas
 from ingest.core.quota.limits import WORDS, Quota
@@ -37,6 +38,12 @@ class Command(ProductCommand):
                 help=f'most {WORDS[quota]}; "{NO_QUOTA}": no quota; "{BY_DEFAULT}": that of the'
                 " installation",
             )
+
+    def noted(self, options: Mapping[str, Any]) -> Noted | None:
+        if options["verb"] != "set":
+            return None
+        given = [f"{one.value} {options[one.value]}" for one in Quota if options[one.value]]
+        return Noted(action="set quotas", subject=", ".join(given))
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         if options["verb"] == "set":
