@@ -25,6 +25,8 @@ ALL = "all"
 DOES_NOT_APPLY = "does not apply"
 """How a test says that nothing is lacking: it is of another database, user or kernel than here."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OF_ANY_DATABASE = ("tests/accounts", "tests/web/api", "tests/advisor/policy_file")
+"""Folders of tests of people and of what they state; samples are in tables of other tests."""
 ON_TIMESCALEDB = os.environ.get("SLUICE_TEST_DATABASE") == "timescaledb"
 
 
@@ -111,6 +113,8 @@ class Lanes:
         for item in items:
             if _uses_database(item):
                 item.add_marker("postgres")
+                if str(item.path.parent.relative_to(item.config.rootpath)) in OF_ANY_DATABASE:
+                    item.add_marker("any_database")
                 if ON_TIMESCALEDB:
                     item.add_marker("timescaledb")
         for item in items:
