@@ -190,6 +190,8 @@ SESSION_IDLE_HOURS = env.integer("SLUICE_SESSION_IDLE_HOURS", 24)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Sluice"
+# Clocks of telephones are off: one code before and one after counts too (RFC 6238, section 5.2).
+MFA_TOTP_TOLERANCE = 1
 # Where no mail is sent no address can be verified.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Counted by all web servers together: wrong passwords for one name from one

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+import redis
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import hotp_value, yield_hotp_counters_from_time
+from allauth.mfa.totp.internal import auth
+from allauth.mfa.totp.internal.auth import hotp_value
+from django.conf import settings as product
 from django.test import Client
 from django.urls import reverse
 
 from tests.web.fleet import PASSWORD, Fleet
 
 pytestmark = pytest.mark.any_database
+
+NOW_S = 1_795_000_000
+PERIOD_S = 30
+
+
+class Clock:
+    """The server's, which codes are compared with; it stands still."""
+
+    @staticmethod
+    def time() -> float:
+        return NOW_S
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "time", Clock)
 
 
 def log_in() -> Client:
@@ -28,9 +48,9 @@ def sure() -> Client:
     return client
 
 
-def code_of(secret: str) -> str:
-    (counter,) = yield_hotp_counters_from_time()
-    return f"{hotp_value(secret, counter):06}"
+def code_of(secret: str, ahead_s: int = 0) -> str:
+    """What an app shows whose clock is so far ahead of the server's; RFC 6238, section 4."""
+    return f"{hotp_value(secret, (NOW_S + ahead_s) // PERIOD_S):06}"
 
 
 @pytest.fixture
@@ -67,6 +87,33 @@ def test_code_opens_if_it_is_right(secret: str, code: Callable[[str], str], open
     client.post(reverse("mfa_authenticate"), {"code": code(secret)})
 
     assert (client.get("/").status_code == 200) is opens
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "opens"), [(-PERIOD_S, True), (PERIOD_S, True), (-90, False), (90, False)]
+)
+def test_clock_of_the_app_may_be_half_a_minute_off(secret: str, ahead_s: int, opens: bool) -> None:
+    client = log_in()
+
+    client.post(reverse("mfa_authenticate"), {"code": code_of(secret, ahead_s)})
+
+    assert (client.get("/").status_code == 200) is opens
+
+
+@pytest.mark.valkey
+def test_code_that_was_used_opens_nothing_more(
+    secret: str, valkey_url: str, settings: Any
+) -> None:
+    redis.Redis.from_url(valkey_url).flushall()
+    together = {**product.CACHE_IN_VALKEY, "LOCATION": valkey_url}
+    settings.CACHES = {**product.CACHES, "together": together}
+    code = code_of(secret, PERIOD_S)
+    first, second = log_in(), log_in()
+
+    first.post(reverse("mfa_authenticate"), {"code": code})
+    second.post(reverse("mfa_authenticate"), {"code": code})
+
+    assert [one.get("/").status_code for one in (first, second)] == [200, 302]
 
 
 def test_recovery_code_works_once(secret: str) -> None:
