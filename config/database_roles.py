@@ -113,7 +113,6 @@ FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
     "ingest_make_part": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_hold_series": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_drop_samples": (DatabaseRole.WORKER,),
-    "ingest_seen_series": (),
     "ingest_read_samples": (DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_told_last": (DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_samples_before": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),

@@ -44,7 +44,7 @@ class Asked:
 def read_parts(way: Way, kind: FigureKind[Any], asked: Asked) -> list[tuple[int, bytes]]:
     """The series that a part is of, if it is of one alone, and its readings as bytes."""
     parameters: list[Any] = [
-        way, kind.measurement.table, list(kind.columns), asked.series,
+        way, kind.measurement.table, f"{{{','.join(kind.columns)}}}", asked.series,
         asked.since, asked.until, asked.reach, asked.most,
     ]  # fmt: skip
     with binary_cursor() as cursor:

@@ -20,19 +20,17 @@ CHECK = """
 NAMED = """
 string_to_array(nullif(current_setting('sluice.organisations', true), ''), ',')::bigint[]
 """.strip()
-SEEN = f"""
-CREATE FUNCTION ingest_seen_series(wanted bigint[]) RETURNS bigint[]
-LANGUAGE plpgsql STABLE SET search_path = SCHEMA, pg_temp AS $$
-DECLARE
+DECLARED = f"""
     named bigint[] := {NAMED};
-BEGIN
-    IF current_setting('sluice.sees', true) = 'all' THEN
-        RETURN wanted;
+    seen bigint[] := series;
+"""
+# Written out in each function: a function for it would cost as much again.
+SEEN = """
+    IF current_setting('sluice.sees', true) IS DISTINCT FROM 'all' THEN
+        seen := ARRAY(
+            SELECT id FROM ingest_series WHERE id = ANY (series) AND organisation_id = ANY (named)
+        );
     END IF;
-    RETURN ARRAY(
-        SELECT id FROM ingest_series WHERE id = ANY (wanted) AND organisation_id = ANY (named)
-    );
-END $$
 """
 
 IN_TIME = """
@@ -121,28 +119,33 @@ DECLARE
     END;
     reading text := 'timestamptz_send(sample.time)';
     name text;
+    {DECLARED}
 BEGIN
     {CHECK}
+    {SEEN}
     FOREACH name IN ARRAY columns LOOP
         reading := reading || format(' || int8send(coalesce(sample.%I, -1))', name);
     END LOOP;
     RETURN QUERY EXECUTE replace(replace(words, '<reading>', reading), '<table>', parent)
-        USING ingest_seen_series(series), since, until, reach, most;
+        USING seen, since, until, reach, most;
 END $$
 """
 TOLD = f"""
 CREATE FUNCTION ingest_told_last(parent text, columns text[], series bigint[])
 RETURNS TABLE (series_id bigint, told bigint[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = SCHEMA, pg_temp AS $$
+DECLARE
+    {DECLARED}
 BEGIN
     {CHECK}
+    {SEEN}
     RETURN QUERY EXECUTE format(
         'SELECT sample.series_id, ARRAY[%s]::bigint[] FROM ingest_series AS series JOIN %I AS sample'
         ' ON sample.series_id = series.id AND sample.time = series.last_sample_at'
         ' WHERE series.id = ANY ($1)',
         (SELECT string_agg(format('sample.%I', name), ', ' ORDER BY place)
            FROM unnest(columns) WITH ORDINALITY AS own(name, place)), parent
-    ) USING ingest_seen_series(series);
+    ) USING seen;
 END $$
 """
 BEFORE = f"""
@@ -150,8 +153,11 @@ CREATE FUNCTION ingest_samples_before(
     parent text, told text, series bigint[], times timestamptz[], reach interval, is_at boolean
 ) RETURNS TABLE (place bigint, at timestamptz, value bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = SCHEMA, pg_temp AS $$
+DECLARE
+    {DECLARED}
 BEGIN
     {CHECK}
+    {SEEN}
     RETURN QUERY EXECUTE format(
         'SELECT asked.place, found.time, found.value'
         '  FROM unnest($1, $2) WITH ORDINALITY AS asked(id, time, place)'
@@ -168,7 +174,7 @@ BEGIN
     ) USING series, times, reach, is_at,
             (SELECT min(one) FROM unnest(times) AS one) - reach,
             (SELECT max(one) FROM unnest(times) AS one),
-            ingest_seen_series(series);
+            seen;
 END $$
 """
 STAGE = f"""
@@ -217,7 +223,6 @@ BEGIN
 END $$
 """
 FUNCTIONS = {
-    "ingest_seen_series(bigint[])": SEEN,
     "ingest_read_samples(text, text, text[], bigint[], timestamptz, timestamptz, interval, integer)": READ,
     "ingest_told_last(text, text[], bigint[])": TOLD,
     "ingest_samples_before(text, text, bigint[], timestamptz[], interval, boolean)": BEFORE,

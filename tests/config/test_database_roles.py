@@ -127,7 +127,6 @@ def test_rights_of_a_role_on_a_table(role: DatabaseRole, table: str, rights: str
         (WEB, "DELETE FROM ingest_diskio_sample"),
         (WEB, "SELECT * FROM ingest_diskio_sample"),
         (WEB, "UPDATE ingest_diskio_sample SET reads = 0"),
-        (WEB, "SELECT ingest_seen_series('{1}')"),
         (WEB, "SELECT advisor_drop_history_partition('advisor_history_day_o1')"),
         (WEB, "SELECT ingest_drop_samples('ingest_diskio_sample', now(), true)"),
     ],
