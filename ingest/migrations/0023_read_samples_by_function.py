@@ -66,6 +66,7 @@ WAYS = {
      CROSS JOIN LATERAL (
         SELECT * FROM {table}
          WHERE series_id = wanted.id AND time > step.start AND time <= step.start + $4
+           AND time > $2 AND time <= $3
          ORDER BY time DESC LIMIT 1
      ) AS sample
      GROUP BY series_id % 64
@@ -76,11 +77,11 @@ WAYS = {
       FROM unnest($1) AS wanted(id)
      CROSS JOIN LATERAL (
         (SELECT * FROM {table}
-          WHERE series_id = wanted.id AND time < $2 AND time >= $2 - $4
+          WHERE series_id = wanted.id AND time < $2 AND time >= $6
           ORDER BY time DESC LIMIT 2)
         UNION ALL
         (SELECT * FROM {table}
-          WHERE series_id = wanted.id AND time > $3 AND time <= $3 + $4 / 2
+          WHERE series_id = wanted.id AND time > $3 AND time <= $7
           ORDER BY time LIMIT 1)
      ) AS sample
      GROUP BY series_id % 64
@@ -96,7 +97,11 @@ WAYS = {
      GROUP BY series_id % 64
 """,
 }
-"""Of `row` the series, the time and the columns of a reading as bytes, of `reading` all but it."""
+"""Of `row` the series, the time and the columns of a reading as bytes, of `reading` all but it.
+
+Each says the ends of its time as values ($2, $3; $6 and $7 reach beyond), because by them parts
+are left out of the plan.
+"""
 
 
 def _ways() -> str:
@@ -127,7 +132,7 @@ BEGIN
         reading := reading || format(' || int8send(coalesce(sample.%I, -1))', name);
     END LOOP;
     RETURN QUERY EXECUTE replace(replace(words, '<reading>', reading), '<table>', parent)
-        USING seen, since, until, reach, most;
+        USING seen, since, until, reach, most, since - reach, until + reach / 2;
 END $$
 """
 TOLD = f"""

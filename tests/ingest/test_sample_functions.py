@@ -143,6 +143,20 @@ def test_each_way_of_reading_leaves_out_series_of_others(web: list[Tenant], way:
     assert by_way(way, [own, other]) == by_way(way, [own])
 
 
+@pytest.mark.parametrize("way", Way)
+def test_parts_of_other_times_are_left_out_of_the_plan(committed: None, way: Way) -> None:
+    tenant = make_tenant()
+    write_lines(tenant, disk_line(AT - timedelta(days=3)), disk_line(AT))
+
+    with transaction.atomic():
+        by_way(way, [disk_of(tenant)])
+        # A statement locks what it is planned with.
+        locked = {name for (name,) in asked("SELECT relation::regclass::text FROM pg_locks")}
+
+    parts = set(parts_of(DISKIO.table))
+    assert len(parts) > len(parts & locked) >= 1
+
+
 def test_who_is_told_nothing_gets_nothing(web: list[Tenant]) -> None:
     series = [disk_of(one) for one in web]
 
