@@ -79,6 +79,7 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
         ("django_migrations", READ),
         # Of refused lines only the newest are kept.
         ("ingest_rejectedline", CHANGE),
+        ("ingest_*_sample", "INSERT"),
         ("ingest_*", ADD),
     ),
     DatabaseRole.WORKER: (
@@ -101,7 +102,8 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
     # One web server serves both pages and ingest unless there are several.
     DatabaseRole.WEB: (
         ("django_migrations", READ),
-        ("ingest_*_sample", ADD),
+        # Read by functions, which leave out the series of other organisations.
+        ("ingest_*_sample", "INSERT"),
         ("*", CHANGE),
     ),
 }
@@ -111,6 +113,11 @@ FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
     "ingest_make_part": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_hold_series": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_drop_samples": (DatabaseRole.WORKER,),
+    "ingest_read_samples": (DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_told_last": (DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_samples_before": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_stage_samples": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_unite_samples": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "advisor_make_history_partition": (DatabaseRole.WORKER,),
     "advisor_drop_history_partition": (DatabaseRole.WORKER,),
     "accounts_close_organisation": (DatabaseRole.WORKER,),

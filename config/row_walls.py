@@ -4,8 +4,8 @@ PostgreSQL's row-level security (manual, "Row Security Policies") lets a session
 those organisations alone that it names in `sluice.organisations`. `accounts.row_wall` names those
 of the person or the token of a request. So a filter that is missing in the code shows nothing.
 
-Samples and levels have no such policy: PostgreSQL copies into no table that has one. They are
-reached by the numbers of series, tracks and shards, which have it.
+Samples have no such policy: PostgreSQL copies into no table that has one. A web server may not
+read their tables. Functions read them for it, and leave out the series that it may not see.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Wall(StrEnum):
     """What keeps the rows of a table apart."""
 
     POLICY = "a policy of the table"
-    NUMBERS = "the numbers by which its rows are reached"
+    FUNCTIONS = "functions that read it, and leave out the series of others"
     SHARED = "nothing: its rows are of no organisation"
     CLOSED = "all of it is closed, for nothing says whose its rows are"
 
@@ -59,15 +59,12 @@ PARENTS: Sequence[tuple[str, str]] = (
 )
 """A row without an organisation is seen with that of the first column that it has."""
 
-BY_NUMBERS = (
-    "ingest_*_sample", "ingest_keptrows", "advisor_history_chunk", "advisor_history_quarter",
-    "advisor_history_day",
-)  # fmt: skip
+BY_FUNCTIONS = ("ingest_*_sample",)
 SHARED = (
     "auth_*", "django_*", "account_*", "mfa_*", "socialaccount_*", "usersessions_*",
-    "accounts_profile",
+    "accounts_profile", "ingest_keptrows",
 )  # fmt: skip
-"""People are of no organisation: a membership is."""
+"""People are of no organisation: a membership is. Rows of samples are kept alike for all."""
 
 SEES_ALL = "current_setting('sluice.sees', true) = 'all'"
 """Said by processes that work for all organisations, and by nothing that answers a page."""
@@ -85,8 +82,8 @@ def wall_of(table: str, columns: Collection[str]) -> TableWall:
     """What keeps the rows of a table apart."""
     if any(fnmatchcase(table, pattern) for pattern in SHARED):
         return TableWall(wall=Wall.SHARED)
-    if any(fnmatchcase(table, pattern) for pattern in BY_NUMBERS):
-        return TableWall(wall=Wall.NUMBERS)
+    if any(fnmatchcase(table, pattern) for pattern in BY_FUNCTIONS):
+        return TableWall(wall=Wall.FUNCTIONS)
     if table in UNLIKE:
         return TableWall(wall=Wall.POLICY, seen=UNLIKE[table])
     if "organisation_id" in columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import itemgetter
@@ -18,14 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from psycopg import sql
 
-from ingest.binary_cursor import binary_cursor
 from ingest.core.figures import FigureKind
 from ingest.core.grid import (
     EPOCH,
     LONGEST_INTERVAL_S,
-    NOT_SENT,
     SNAP_RATIO,
     SURE_INTERVAL_S,
     Flags,
@@ -41,6 +38,7 @@ from ingest.core.grid import (
 )
 from ingest.core.mapping import Form
 from ingest.open_hours import HOUR
+from ingest.sample_reads import Asked, Way, read_parts
 
 
 class Subject(NamedTuple):
@@ -108,8 +106,8 @@ def read_newest(
     They are times in microseconds and counters (readings, counters), in order of time.
     """
     (wanted,) = series_of({kind: [subject]}).values()
-    parameters = {"series": wanted.array, "since": since, "until": until, "most": most}
-    rows = _fetch(_NEWEST, kind, parameters) if len(wanted.series) else _no_rows(kind)
+    asked = Asked(series=wanted.array, since=since, until=until, most=most)
+    rows = _fetch(Way.NEWEST, kind, asked) if len(wanted.series) else _no_rows(kind)
     counters = len(kind.counters)
     found = totals_of_rates(_in_order(rows, wanted.series), wanted.are_rates, counters=counters)
     return [
@@ -291,99 +289,28 @@ def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: fl
         return _in_order(_no_rows(kind), wanted.series)
     # Where readings are at the edges, none beyond them is of any use.
     beyond = window if coarse_s or wanted.sends_between else SNAP_RATIO * window
-    times = {"since": grid.since - beyond, "until": grid.until + beyond}
-    asked = {**times, "series": wanted.array, "step": window}
+    since, until = grid.since - beyond, grid.until + beyond
+    asked = Asked(series=wanted.array, since=since, until=until, reach=window)
     if coarse_s:
-        rows = _fetch(_LAST_OF_EACH_STEP, kind, asked)
+        rows = _fetch(Way.LAST_OF_EACH_STEP, kind, asked)
     elif grid.count >= MANY_WINDOWS:
         rows = _fetch_by_series(kind, asked)
     elif grid.count <= NEW_WINDOWS and len(wanted.series) >= MANY_SERIES:
-        rows = _fetch(_NEW, kind, asked)
+        rows = _fetch(Way.NEW, kind, asked)
     else:
-        rows = _fetch(_EVERY, kind, asked)
+        rows = _fetch(Way.EVERY, kind, asked)
     found = _in_order(rows, wanted.series)
     lacking = ~_enclosed(found, len(wanted.series), grid)
     if not lacking.any():
         return found
     wanted.sends_between |= bool(lacking.mean() > FEW)
-    reach = timedelta(seconds=LONGEST_INTERVAL_S)
-    around = {
-        "from": times["since"] - 2 * reach,
-        "to": times["until"] + reach,
-        "series": array_of(wanted.series[lacking].tolist()),
-    }
-    more = _fetch(_AROUND, kind, {**times, **around})
+    around = replace(
+        asked,
+        series=array_of(wanted.series[lacking].tolist()),
+        reach=2 * timedelta(seconds=LONGEST_INTERVAL_S),
+    )
+    more = _fetch(Way.AROUND, kind, around)
     return _in_order(np.concatenate([rows, more]), wanted.series)
-
-
-_IN_TIME = """
-           time >= %(since)s AND time <= %(until)s
-       -- So the index by time can be used, which is of this expression.
-       AND time AT TIME ZONE 'UTC' >= %(since)s::timestamptz AT TIME ZONE 'UTC'
-       AND time AT TIME ZONE 'UTC' <= %(until)s::timestamptz AT TIME ZONE 'UTC'
-"""
-_EVERY = f"""
-    SELECT string_agg({{row}}, ''::bytea) FROM {{table}} AS sample
-     WHERE series_id = ANY(%(series)s::bigint[]) AND {_IN_TIME}
-     GROUP BY series_id %% 64
-"""  # noqa: S608  # of this file
-_NEW = f"""
-    SELECT string_agg({{row}}, ''::bytea) FROM {{table}} AS sample
-     WHERE series_id + 0 = ANY(%(series)s::bigint[]) AND {_IN_TIME}
-    HAVING count(*) > 0
-"""  # noqa: S608  # of this file
-"""Without the sum the planner weighs each of the series by itself, which takes half the time."""
-_OF_EACH_SERIES = """
-    SELECT series_id + 0, string_agg({reading}, ''::bytea) FROM {table} AS sample
-     WHERE series_id = ANY(%(series)s::bigint[]) AND time >= %(since)s AND time <= %(until)s
-     GROUP BY series_id + 0
-"""
-"""The series is said once for all of its readings; they come as they are found, mostly by time.
-
-The sum keeps the planner from reading all series in the order of an index to group them.
-"""
-_LAST_OF_EACH_STEP = """
-    SELECT string_agg({row}, ''::bytea)
-      FROM unnest(%(series)s::bigint[]) AS wanted(id)
-     CROSS JOIN generate_series(
-        %(since)s::timestamptz, %(until)s::timestamptz - %(step)s::interval, %(step)s::interval
-     ) AS step(start)
-     CROSS JOIN LATERAL (
-        SELECT * FROM {table}
-         WHERE series_id = wanted.id AND time > step.start
-           AND time <= step.start + %(step)s::interval
-         ORDER BY time DESC LIMIT 1
-     ) AS sample
-     GROUP BY series_id %% 64
-"""
-"""One look-up in the index per series and step: the cost follows the windows, not the samples."""
-_AROUND = """
-    SELECT string_agg({row}, ''::bytea)
-      FROM unnest(%(series)s::bigint[]) AS wanted(id)
-     CROSS JOIN LATERAL (
-        (SELECT * FROM {table}
-          WHERE series_id = wanted.id AND time < %(since)s AND time >= %(from)s
-          ORDER BY time DESC LIMIT 2)
-        UNION ALL
-        (SELECT * FROM {table}
-          WHERE series_id = wanted.id AND time > %(until)s AND time <= %(to)s
-          ORDER BY time LIMIT 1)
-     ) AS sample
-     GROUP BY series_id %% 64
-"""
-"""The two readings before: an interval is judged by the one before it."""
-
-
-_NEWEST = """
-    SELECT string_agg({row}, ''::bytea)
-      FROM unnest(%(series)s::bigint[]) AS wanted(id)
-     CROSS JOIN LATERAL (
-        SELECT * FROM {table}
-         WHERE series_id = wanted.id AND time > %(since)s AND time <= %(until)s
-         ORDER BY time DESC LIMIT %(most)s
-     ) AS sample
-     GROUP BY series_id %% 64
-"""
 
 
 def array_of(numbers: Iterable[int]) -> str:
@@ -391,30 +318,21 @@ def array_of(numbers: Iterable[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:
+def _fetch(way: Way, kind: FigureKind[Any], asked: Asked) -> Integers:
     """Series, time in microseconds since 1970, and columns of each reading, (readings, 2 + n).
 
     The readings of many series come as one value: a row for each costs much more. If they may be
     of a long time it is not one for all of them, because a value is limited to 1 GB.
     """
-    row = sql.SQL("int8send(sample.series_id) || {}").format(_reading(kind))
-    query = sql.SQL(statement).format(row=row, table=sql.Identifier(kind.measurement.table))
-    with binary_cursor() as cursor:
-        cursor.execute(query, parameters)
-        parts = cursor.fetchall()
-    packed = b"".join(part for (part,) in parts)
+    packed = b"".join(part for _, part in read_parts(way, kind, asked))
     found = np.frombuffer(packed, dtype=">i8").astype(np.int64).reshape(-1, 2 + len(kind.columns))
     found[:, 1] += POSTGRES_EPOCH_US
     return found
 
 
-def _fetch_by_series(kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:
+def _fetch_by_series(kind: FigureKind[Any], asked: Asked) -> Integers:
     """The same of series with many readings each, in order of the series."""
-    table = sql.Identifier(kind.measurement.table)
-    query = sql.SQL(_OF_EACH_SERIES).format(reading=_reading(kind), table=table)
-    with binary_cursor() as cursor:
-        cursor.execute(query, parameters)
-        parts = sorted(cursor.fetchall(), key=itemgetter(0))
+    parts = sorted(read_parts(Way.OF_EACH_SERIES, kind, asked), key=itemgetter(0))
     width = 1 + len(kind.columns)
     readings = np.frombuffer(b"".join(part for _, part in parts), dtype=">i8").reshape(-1, width)
     found = np.empty((len(readings), 1 + width), dtype=np.int64)
@@ -425,15 +343,6 @@ def _fetch_by_series(kind: FigureKind[Any], parameters: dict[str, Any]) -> Integ
     found[:, 1:] = readings
     found[:, 1] += POSTGRES_EPOCH_US
     return found
-
-
-def _reading(kind: FigureKind[Any]) -> sql.Composable:
-    """The time and the columns of a reading, as bytes."""
-    columns = [
-        sql.SQL("int8send(coalesce(sample.{}, {}))").format(sql.Identifier(name), NOT_SENT)
-        for name in kind.columns
-    ]
-    return sql.SQL(" || ").join([sql.SQL("timestamptz_send(sample.time)"), *columns])
 
 
 def _no_rows(kind: FigureKind[Any]) -> Integers:

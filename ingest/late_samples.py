@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from psycopg import sql
 
 from ingest.core.catalogue import Measurement
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, TCP
@@ -148,20 +147,11 @@ def _previous(
     measurement: Measurement, firsts: Sequence[tuple[int, datetime]]
 ) -> dict[int, datetime]:
     """By series its newest sample before the given time, if an interval can begin with it."""
-    query = sql.SQL(
-        """
-        SELECT wrote.id, previous.time
-          FROM unnest(%s::bigint[], %s::timestamptz[]) AS wrote(id, first)
-         CROSS JOIN LATERAL (
-            SELECT time FROM {table}
-             WHERE series_id = wrote.id AND time < wrote.first
-               AND time >= wrote.first - make_interval(secs => %s)
-             ORDER BY time DESC LIMIT 1
-         ) AS previous
-        """
-    ).format(table=sql.Identifier(measurement.table))
+    series = [one for one, _ in firsts]
     with connection.cursor() as cursor:
         cursor.execute(
-            query, [[one for one, _ in firsts], [at for _, at in firsts], LONGEST_INTERVAL_S]
+            "SELECT place, at FROM ingest_samples_before("
+            "%s, 'series_id', %s, %s, make_interval(secs => %s), is_at => false)",
+            [measurement.table, series, [at for _, at in firsts], LONGEST_INTERVAL_S],
         )
-        return dict(cursor.fetchall())
+        return {series[place - 1]: at for place, at in cursor.fetchall()}

@@ -86,16 +86,17 @@ def link_speeds_mbits(
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT DISTINCT ON (series.host_id, series.subject)
-                   series.host_id, series.subject, sample.speed
-              FROM ingest_series AS series
-              JOIN ingest_net_sample AS sample
-                ON sample.series_id = series.id AND sample.time = series.last_sample_at
-             WHERE series.measurement = %s AND series.host_id = ANY(%s)
-               AND series.subject = ANY(%s) AND sample.speed > 0
-             ORDER BY series.host_id, series.subject, series.last_sample_at DESC, series.id
+            WITH wanted AS MATERIALIZED (
+                SELECT id, host_id, subject, last_sample_at FROM ingest_series
+                 WHERE measurement = %s AND host_id = ANY(%s) AND subject = ANY(%s)
+            )
+            SELECT DISTINCT ON (host_id, subject) host_id, subject, told[1]
+              FROM ingest_told_last(%s, %s, ARRAY(SELECT id FROM wanted)) AS sample
+              JOIN wanted ON wanted.id = sample.series_id
+             WHERE told[1] > 0
+             ORDER BY host_id, subject, last_sample_at DESC, id
             """,
-            [NET.name, [host.pk for host in hosts], sorted(interfaces)],
+            [NET.name, [host.pk for host in hosts], sorted(interfaces), NET.table, ["speed"]],
         )
         return {(host, name): speed for host, name, speed in cursor.fetchall()}
 
@@ -105,15 +106,21 @@ def device_numbers(hosts: Iterable[Host]) -> dict[tuple[int, str], str]:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT DISTINCT ON (series.host_id, series.subject)
-                   series.host_id, series.subject, sample.major, sample.minor
-              FROM ingest_series AS series
-              JOIN ingest_block_device_sample AS sample
-                ON sample.series_id = series.id AND sample.time = series.last_sample_at
-             WHERE series.measurement = %s AND series.host_id = ANY(%s)
-             ORDER BY series.host_id, series.subject, series.last_sample_at DESC, series.id
+            WITH wanted AS MATERIALIZED (
+                SELECT id, host_id, subject, last_sample_at FROM ingest_series
+                 WHERE measurement = %s AND host_id = ANY(%s)
+            )
+            SELECT DISTINCT ON (host_id, subject) host_id, subject, told[1], told[2]
+              FROM ingest_told_last(%s, %s, ARRAY(SELECT id FROM wanted)) AS sample
+              JOIN wanted ON wanted.id = sample.series_id
+             ORDER BY host_id, subject, last_sample_at DESC, id
             """,
-            [BLOCK_DEVICE.name, [host.pk for host in hosts]],
+            [
+                BLOCK_DEVICE.name,
+                [host.pk for host in hosts],
+                BLOCK_DEVICE.table,
+                ["major", "minor"],
+            ],
         )
         return {(host, name): f"{major}:{minor}" for host, name, major, minor in cursor.fetchall()}
 

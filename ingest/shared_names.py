@@ -48,29 +48,25 @@ def series_of_several_machines(
             """
             SELECT DISTINCT new.id
               FROM unnest(%(series)s::bigint[], %(times)s::timestamptz[], %(uptimes)s::bigint[])
-                   AS new(id, time, uptime)
+                   WITH ORDINALITY AS new(id, time, uptime, place)
+              JOIN ingest_samples_before(
+                   %(table)s, 'uptime', %(series)s, %(times)s,
+                   make_interval(secs => %(look_back_s)s), is_at => NOT %(are_stored)s
+                   ) AS before USING (place)
              CROSS JOIN LATERAL (
-                SELECT stored.time, new.uptime - stored.uptime
-                       - extract(epoch FROM new.time - stored.time) AS older_s
-                  FROM ingest_system_sample AS stored
-                 WHERE stored.series_id = new.id AND stored.uptime IS NOT NULL
-                   AND stored.time <= new.time AND NOT (%(are_stored)s AND stored.time = new.time)
-                   AND stored.time >= new.time - make_interval(secs => %(look_back_s)s)
-                   -- Of all times, so that other partitions are not planned for.
-                   AND stored.time BETWEEN %(since)s AND %(until)s
-                 ORDER BY stored.time DESC LIMIT 1
-             ) AS before
+                SELECT new.uptime - before.value - extract(epoch FROM new.time - before.at)
+                       AS older_s
+             ) AS compared
              WHERE older_s > %(tolerance_s)s
-                OR before.time = new.time AND abs(older_s) > %(tolerance_s)s
+                OR before.at = new.time AND abs(older_s) > %(tolerance_s)s
             """,
             {
+                "table": SYSTEM.table,
                 "series": series,
                 "times": times,
                 "uptimes": uptimes,
                 "are_stored": are_stored,
                 "look_back_s": LOOK_BACK.total_seconds(),
-                "since": min(times) - LOOK_BACK,
-                "until": max(times),
                 "tolerance_s": TOLERANCE_S,
             },
         )

@@ -216,62 +216,29 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
 
 def _copy(measurement: Measurement, rows: Rows, ids: list[int]) -> int:
     """COPY into a staging table and unite it with what is stored; the rows that changed."""
-    statements = _statements(measurement)
     encoded = encode_rows(
         measurement, ((ids[place], time_us, values) for (place, time_us), values in rows.items())
     )
     with connection.cursor() as cursor:
-        cursor.execute(statements.stage)
+        cursor.execute("SELECT ingest_stage_samples(%s)", [measurement.table])
         with (
             connection.wrap_database_errors,
-            cursor.copy(statements.copy) as copy,
+            cursor.copy(_copying(measurement)) as copy,
         ):
             copy.write(encoded)
         assert cursor.rowcount == len(rows), (
             f"invariant encoded-row: {len(rows)} were sent and {cursor.rowcount} were read"
         )
-        cursor.execute(statements.unite)
-        changed_rows: int = cursor.rowcount
+        columns = [column.name for column in measurement.fields]
+        cursor.execute("SELECT ingest_unite_samples(%s, %s)", [measurement.table, columns])
+        changed_rows: int = cursor.fetchone()[0]
         return changed_rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Statements:
-    stage: sql.Composed
-    copy: sql.Composed
-    unite: sql.Composed
-
-
 @cache
-def _statements(measurement: Measurement) -> _Statements:
-    columns = [sql.Identifier(column.name) for column in measurement.fields]
-    names = {
-        "table": sql.Identifier(measurement.table),
-        "staged": sql.Identifier("pg_temp", f"staged_{measurement.name}"),
-        "columns": sql.SQL(", ").join(columns),
-        "stored": _each("stored.{}", columns),
-        "united": _each("coalesce(excluded.{0}, stored.{0})", columns),
-        "assigned": _each("{0} = coalesce(excluded.{0}, stored.{0})", columns),
-    }
-    return _Statements(
-        stage=sql.SQL(
-            "CREATE TEMPORARY TABLE IF NOT EXISTS {staged} (LIKE {table}) ON COMMIT DELETE ROWS"
-        ).format(**names),
-        copy=sql.SQL("COPY {staged} FROM STDIN (FORMAT binary)").format(**names),
-        # A row that stays as it is is not written again; rows are locked in order.
-        unite=sql.SQL(
-            """
-            INSERT INTO {table} AS stored (series_id, time, {columns})
-            SELECT series_id, time, {columns} FROM {staged} ORDER BY series_id, time
-            ON CONFLICT (series_id, time) DO UPDATE SET {assigned}
-            WHERE ({stored}) IS DISTINCT FROM ({united})
-            """
-        ).format(**names),
-    )
-
-
-def _each(template: str, columns: Iterable[sql.Identifier]) -> sql.Composed:
-    return sql.SQL(", ").join(sql.SQL(template).format(column) for column in columns)
+def _copying(measurement: Measurement) -> sql.Composed:
+    staged = sql.Identifier("pg_temp", measurement.table.replace("ingest_", "staged_"))
+    return sql.SQL("COPY {} FROM STDIN (FORMAT binary)").format(staged)
 
 
 def _times(batch: Batch, ids: list[int]) -> Iterable[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -41,6 +42,14 @@ ENFORCED = (
 """With these outcomes the kernel enforces the policy, so that measurements count."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Granted:
+    """A version that the host holds, and what it gives each allocation, by its key."""
+
+    policy: Policy
+    promises: Mapping[int, Promise]
+
+
 @transaction.atomic
 def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int:
     """Store the report as one record per allocation; the same report twice changes nothing.
@@ -66,8 +75,16 @@ def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int
     )
     allocations = _allocations(host, report)
     observed = _observed(allocations, report)
+    granted = _granted(host, report.revision)
     records = [
-        _record(allocations[item.id], report, item, written, observed=observed.get(item.id))
+        _record(
+            allocations[item.id],
+            report,
+            item,
+            written,
+            granted=granted.get(item.id),
+            observed=observed.get(item.id),
+        )
         for item, written in zip(report.allocations, plain["allocations"], strict=True)
         # An allocation may be removed while the agent still enforces it.
         if item.id in allocations
@@ -89,17 +106,17 @@ def _record(
     item: AllocationReport,
     plain: dict[str, dict[str, object] | None],
     *,
+    granted: _Granted | None,
     observed: float | None,
 ) -> ComplianceRecord:
     host = allocation.host
-    policy = _policy(host, report.revision, item.id)
-    found = _judge(allocation, policy, item)
+    found = _judge(allocation, granted, item)
     return ComplianceRecord(
-        organisation=host.organisation,
+        organisation_id=host.organisation_id,
         host=host,
         resource=allocation.resource,
         workload=allocation.workload,
-        policy=policy,
+        policy=granted.policy if granted else None,
         allocation=allocation_id(allocation),
         revision=report.revision,
         reported_at=report.reported_at,
@@ -122,23 +139,25 @@ def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
     return {name: getattr(measured, name) if measured else None for name in names}
 
 
-def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | None:
+def _granted(host: Host, revision: int | None) -> dict[str, _Granted]:
+    """By allocation's name on the wire, the version that the document of the revision is of."""
     if revision is None:
-        return None
+        return {}
     document = PublishedDocument.objects.filter(host=host, revision=revision).first()
-    if document is None:
-        return None
-    for item in document.content["allocations"]:
-        if item["id"] == allocation_id:
-            return Policy.objects.filter(pk=item["policy"]).select_related("resource").first()
-    return None
+    items = document.content["allocations"] if document else []
+    policies = Policy.objects.select_related("resource").in_bulk(
+        {item["policy"] for item in items}
+    )
+    found = {pk: _Granted(policy=one, promises=_promises(one)) for pk, one in policies.items()}
+    return {item["id"]: found[item["policy"]] for item in items if item["policy"] in found}
 
 
-def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport) -> Compliance:
+def _judge(allocation: Allocation, granted: _Granted | None, item: AllocationReport) -> Compliance:
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
-    capacity = policy.divided_capacity if policy else None
-    if policy is None or capacity is None or (promise := _promise(allocation, policy)) is None:
+    capacity = granted.policy.divided_capacity if granted else None
+    promise = granted.promises.get(allocation.pk) if granted else None
+    if capacity is None or promise is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
@@ -155,8 +174,8 @@ def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport
     )
 
 
-def _promise(allocation: Allocation, policy: Policy) -> Promise | None:
-    """What the policy gives the allocation beside what the host keeps for its own traffic."""
+def _promises(policy: Policy) -> dict[int, Promise]:
+    """What the policy gives each allocation beside what the host keeps for its own traffic."""
     promises = [
         Promise(
             reservation=item["reservation"], limit=item["limit"], entitlement=item["entitlement"]
@@ -166,8 +185,7 @@ def _promise(allocation: Allocation, policy: Policy) -> Promise | None:
     room = policy.resource.beside_host_traffic(policy.divided_capacity)
     if room is not None:
         promises = beside_host(promises, room)
-    places = [item["allocation"] for item in policy.allocations]
-    return promises[places.index(allocation.pk)] if allocation.pk in places else None
+    return dict(zip((item["allocation"] for item in policy.allocations), promises, strict=True))
 
 
 def _observed(allocations: Mapping[str, Allocation], report: ComplianceReport) -> dict[str, float]:

@@ -249,12 +249,10 @@ _STAMP = """
            (SELECT (count(*), sum(id))::text
               FROM ingest_series WHERE host_id IN (SELECT id FROM host)),
            (SELECT (count(*),
-                    sum(hashint8extended(number.series_id, number.major << 32 | number.minor))
-                   )::text
-              FROM ingest_series AS series
-              JOIN ingest_block_device_sample AS number
-                ON number.series_id = series.id AND number.time = series.last_sample_at
-             WHERE series.measurement = %(numbers)s AND series.host_id IN (SELECT id FROM host))
+                    sum(hashint8extended(series_id, told[1] << 32 | told[2])))::text
+              FROM ingest_told_last(%(table)s, '{major,minor}', ARRAY(
+                   SELECT id FROM ingest_series
+                    WHERE measurement = %(numbers)s AND host_id IN (SELECT id FROM host))))
 """
 """Each write gives a row another `xmin`; that of a host or series changes with every sample."""
 
@@ -270,7 +268,14 @@ def kept_inventory(resources: Sequence[Resource]) -> Inventory:
     keys = tuple(resource.pk for resource in resources)
     key = (connection.settings_dict["NAME"], keys)
     with connection.cursor() as cursor:
-        cursor.execute(_STAMP, {"resources": array_of(keys), "numbers": BLOCK_DEVICE.name})
+        cursor.execute(
+            _STAMP,
+            {
+                "resources": array_of(keys),
+                "numbers": BLOCK_DEVICE.name,
+                "table": BLOCK_DEVICE.table,
+            },
+        )
         stamp = cursor.fetchone()
     before, inventory = _kept.pop(key, (None, None))
     if inventory is None or before != stamp:

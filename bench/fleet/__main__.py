@@ -56,6 +56,9 @@ PARTS = {
         ("states stored of an idle disk", "rows a day", "<= 24"),
     ],
     "footprint": [("database after 30 days of 300 workloads at 10 s", "GB", "<= 3")],
+    "readings": [
+        ("samples through a function, CPU beside the statement alone", "ratio", "<= 1.1")
+    ],
     "pages": [("pages, p95 of 20 calls", "ms", "< 100")],
     "lists": [("lists of 10000 workloads, p95 of 20 calls", "ms", "< 100")],
     "placement": [("placement inputs, slope", "exponent", "<= 1.1"), ("plan", "s", "< 5")],
@@ -162,6 +165,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
     from bench.fleet.live import live_rows
     from bench.fleet.natural import natural_rows
     from bench.fleet.placement import placement_rows
+    from bench.fleet.readings import reading_rows
     from bench.fleet.walks import walk_rows
     from bench.pages import LISTED, list_rows, page_rows
 
@@ -174,6 +178,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "pause": lambda: pause_rows(stage),
         "month": lambda: month_rows(SMALL_FLEET, stage.say),
         "placement": lambda: placement_rows(stage),
+        "readings": lambda: reading_rows(stage),
         "pages": lambda: page_rows(stage),
         "lists": lambda: list_rows(LISTED, stage.say),
         "slope": lambda: slope_rows(options.sizes, stage.say),

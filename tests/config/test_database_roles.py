@@ -79,14 +79,15 @@ def test_address_of_a_role_wins_for_it_alone() -> None:
 @pytest.mark.parametrize(
     ("role", "table", "rights"),
     [
-        (INGEST, "ingest_diskio_sample", "SELECT, INSERT, UPDATE"),
+        (INGEST, "ingest_diskio_sample", "INSERT"),
         (INGEST, "advisor_recommendation", NOTHING),
         (INGEST, "auth_user", NOTHING),
         (WORKER, "advisor_incident", "SELECT, INSERT, UPDATE, DELETE"),
         (WORKER, "auth_user", NOTHING),
         (WORKER, "accounts_token", NOTHING),
         (WORKER, "accounts_organisation", "SELECT"),
-        (WEB, "ingest_diskio_sample", "SELECT, INSERT, UPDATE"),
+        (WORKER, "ingest_diskio_sample", "SELECT, INSERT, UPDATE, DELETE"),
+        (WEB, "ingest_diskio_sample", "INSERT"),
         (WEB, "django_migrations", "SELECT"),
     ],
 )
@@ -124,6 +125,8 @@ def test_rights_of_a_role_on_a_table(role: DatabaseRole, table: str, rights: str
         (WORKER, "SELECT * FROM accounts_token"),
         (WORKER, "UPDATE accounts_membership SET role = 'admin'"),
         (WEB, "DELETE FROM ingest_diskio_sample"),
+        (WEB, "SELECT * FROM ingest_diskio_sample"),
+        (WEB, "UPDATE ingest_diskio_sample SET reads = 0"),
         (WEB, "SELECT advisor_drop_history_partition('advisor_history_day_o1')"),
         (WEB, "SELECT ingest_drop_samples('ingest_diskio_sample', now(), true)"),
     ],

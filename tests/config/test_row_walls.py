@@ -15,6 +15,7 @@ from accounts.row_wall import NOTHING, Seen, lifted, look_as, look_at, show_secr
 from advisor.models import FailedWork, Resource
 from config.database_roles import EMBEDDED_USERS, OWN_TABLES, DatabaseRole
 from config.row_walls import COLUMNS, Wall, build_walls, wall_of
+from ingest.partitions import TABLES
 from tests.config.roles import acting_as, make_roles
 from tests.ingest.scenario import Tenant, make_tenant, now
 
@@ -54,13 +55,10 @@ def test_every_table_has_a_wall_and_those_with_a_policy_hold_it() -> None:
 
     assert Wall.CLOSED not in walls.values()
     assert secured == {table for table, wall in walls.items() if wall is Wall.POLICY}
-    by_numbers = {table for table, wall in walls.items() if wall is Wall.NUMBERS}
-    assert all(
-        table.endswith("_sample") or table.startswith("advisor_history_")
-        for table in by_numbers - {"ingest_keptrows"}
-    )
+    assert {table for table, wall in walls.items() if wall is Wall.FUNCTIONS} == set(TABLES)
     shared = {table for table, wall in walls.items() if wall is Wall.SHARED}
-    assert {table.partition("_")[0] for table in shared - {"accounts_profile"}} <= {
+    ours = {"accounts_profile", "ingest_keptrows"}
+    assert {table.partition("_")[0] for table in shared - ours} <= {
         "auth", "django", "account", "mfa", "socialaccount", "usersessions",
     }  # fmt: skip
 

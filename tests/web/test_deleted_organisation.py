@@ -85,8 +85,7 @@ def test_every_table_of_organisations_is_exported_and_deleted() -> None:
             walls[table] = wall_of(table, {name for (name,) in cursor.fetchall()}).wall
     owned = {table for table, wall in walls.items() if wall is not Wall.SHARED}
 
-    # That one says of all samples together until when they were dropped.
-    assert {one._meta.db_table for one in paths_to_organisation()} == owned - {"ingest_keptrows"}
+    assert {one._meta.db_table for one in paths_to_organisation()} == owned
 
 
 def test_export_has_every_row_and_no_secret(

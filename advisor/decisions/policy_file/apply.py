@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -33,7 +33,13 @@ from advisor.decisions.policy_file.decide.document import (
 from advisor.decisions.policy_file.decide.entry_checks import start_of
 from advisor.decisions.policy_file.decide.read import Read
 from advisor.decisions.policy_file.present import present_state
-from advisor.decisions.pools import loosen_pool, remove_pool, set_pool
+from advisor.decisions.pools import (
+    admit_on,
+    loosen_pool,
+    remove_pool,
+    reserved_on,
+    set_pool,
+)
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.errors import InventoryError
 from advisor.models import AdapterKind, Allocation, Resource
@@ -173,7 +179,38 @@ class _Taking:
 
     def _take_allocations(self) -> None:
         # What takes less comes first, so that it makes room.
-        for change in sorted(self._of("allocations", Verb.MADE, Verb.CHANGED), key=_asked):
+        ordered = sorted(self._of("allocations", Verb.MADE, Verb.CHANGED), key=_asked)
+        for part in (
+            [one for one in ordered if _asked(one)[0] <= 0],
+            [one for one in ordered if _asked(one)[0] > 0],
+        ):
+            try:
+                with transaction.atomic():
+                    self._state_together(part)
+            except InventoryError:
+                self._state_in_turn(part)
+
+    def _state_together(self, changes: Sequence[Change]) -> None:
+        """Look once at what is reserved: on the way it only rises, or only falls."""
+        resources = {
+            name: self._resource(name) for name in {one.after.resource for one in changes}
+        }
+        checked = {
+            one.after.resource
+            for one in changes
+            if one.after.reservation > 0 and not one.after.even_if_full
+        }
+        before = {name: reserved_on(resources[name]) for name in sorted(checked)}
+        for change in changes:
+            entry = replace(change.after, even_if_full=True)
+            _state_allocation(resources[entry.resource], entry)
+        for name, reserved in before.items():
+            admit_on(resources[name], reserved)
+
+    def _state_in_turn(self, changes: Sequence[Change]) -> None:
+        """The same, so that the entry is told which is refused; nothing that is full on purpose
+        is in the way of what was admitted before it."""
+        for change in changes:
             with self._told_of(change.section, change.key):
                 _state_allocation(self._resource(change.after.resource), change.after)
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from advisor.core.allocation import ReservationMode
 from advisor.decisions.decide import approve
@@ -139,6 +141,20 @@ def test_what_the_host_keeps_for_itself_is_not_a_breach(
     )
 
     assert verdicts() == {"web-1": "met", "web-2": "met", "web-3": "met"}
+
+
+def test_each_more_allocation_costs_a_report_no_statement(cluster: Cluster) -> None:
+    whole = report(cluster, [0.0, 0.0, 0.0])
+    first = replace(whole, reported_at=NOW - timedelta(minutes=1))
+    accept_report(host=cluster.enrolment.host, report=first, now=NOW)
+
+    with CaptureQueriesContext(connection) as of_one:
+        one = replace(whole, allocations=whole.allocations[:1])
+        accept_report(host=cluster.enrolment.host, report=one, now=NOW)
+    with CaptureQueriesContext(connection) as of_three:
+        accept_report(host=cluster.enrolment.host, report=whole, now=NOW)
+
+    assert len(of_three) == len(of_one)
 
 
 def test_workload_that_wants_nothing_is_not_a_breach(cluster: Cluster) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models.audit import LONGEST_SUBJECT, AuditEntry
 from advisor.models import (
@@ -226,6 +228,44 @@ def test_what_a_service_refuses_is_told_with_its_line_and_nothing_is_done(file: 
 
         assert told.startswith(f"{file}:{line}: h1/up0: 76.0 Mbit/s for web-1 does not fit")
     assert Resource.objects.get(name="nfs-07").threshold == 15.0
+
+
+def reserving(text: str, *amounts: str) -> str:
+    """The file with these reservations of the workloads on the uplink, empty for none."""
+    text = text.replace("  reservation: 75Mbit\n", "")
+    for number, amount in enumerate(amounts, start=1):
+        if amount:
+            adapter = f"  adapter: p{number}\n"
+            text = text.replace(adapter, f"{adapter}  reservation: {amount}\n")
+    return text
+
+
+def test_what_is_reserved_is_looked_at_as_often_for_three_workloads_as_for_one(
+    file: Path,
+) -> None:
+    text = file.read_text()
+    file.write_text(reserving(text, "20Mbit", "20Mbit", "20Mbit"))
+    ran(*on(PRODUCTION, "apply", file))
+
+    looks = []
+    for amounts in (("21Mbit", "20Mbit", "20Mbit"), ("22Mbit", "22Mbit", "22Mbit")):
+        file.write_text(reserving(text, *amounts))
+        with CaptureQueriesContext(connection) as found:
+            ran(*on(PRODUCTION, "plan", file))
+        looks.append(sum('"reservation" > ' in one["sql"] for one in found))
+
+    assert looks == [2, 2]
+
+
+def test_what_one_gives_back_of_too_much_is_no_room_for_another(file: Path) -> None:
+    text = file.read_text()
+    file.write_text(reserving(text, "90Mbit\n  even_if_full: true"))
+    ran(*on(PRODUCTION, "apply", file))
+    file.write_text(reserving(text, "80Mbit\n  even_if_full: true", "5Mbit"))
+
+    told = refused(*on(PRODUCTION, "plan", file))
+
+    assert "h1/up0: 5.00 Mbit/s for pool batch does not fit" in told
 
 
 def test_reservation_moves_from_one_workload_to_another_and_back(file: Path) -> None:
