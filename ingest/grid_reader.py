@@ -3,6 +3,7 @@
 What is not in the history yet is only there, and what was sealed hours ago is not.
 
 A subject costs no statement of its own: there are at most two for each kind, and one for all.
+Many windows of all kinds take one statement.
 """
 
 from __future__ import annotations
@@ -12,20 +13,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from psycopg import sql
 
-from ingest.binary_cursor import binary_cursor
 from ingest.core.figures import FigureKind
 from ingest.core.grid import (
     EPOCH,
     LONGEST_INTERVAL_S,
-    NOT_SENT,
     SNAP_RATIO,
     SURE_INTERVAL_S,
     Flags,
@@ -35,11 +32,20 @@ from ingest.core.grid import (
     Merging,
     Readings,
     merging,
-    microseconds,
     on_grid,
     totals_of_rates,
 )
 from ingest.core.mapping import Form
+from ingest.fetched_readings import (
+    AROUND,
+    EVERY,
+    LAST_OF_EACH_STEP,
+    NEW,
+    NEWEST,
+    fetch,
+    fetch_by_series,
+    no_rows,
+)
 from ingest.open_hours import HOUR
 
 
@@ -54,8 +60,6 @@ class Subject(NamedTuple):
     device: str = ""
 
 
-POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
-"""PostgreSQL counts time from here."""
 MANY_WINDOWS = 60
 """From so many on, readings are fetched series by series."""
 COARSE_WINDOW_S = 120.0
@@ -84,10 +88,11 @@ def read_growths(
     """
     columns = series_of(wanted) if known is None else known
     coarse_s = grid.window_s if grid.window_s >= COARSE_WINDOW_S else 0.0
+    rows = _many_rows(columns, grid) if grid.count >= MANY_WINDOWS and not coarse_s else {}
     found = {}
     for kind, own in columns.items():
         growth = on_grid(
-            _readings(kind, own, grid, coarse_s),
+            _readings(kind, own, grid, coarse_s, rows.get(kind)),
             grid,
             series_count=len(own.series),
             counters=len(kind.counters),
@@ -109,7 +114,7 @@ def read_newest(
     """
     (wanted,) = series_of({kind: [subject]}).values()
     parameters = {"series": wanted.array, "since": since, "until": until, "most": most}
-    rows = _fetch(_NEWEST, kind, parameters) if len(wanted.series) else _no_rows(kind)
+    rows = fetch(NEWEST, kind, parameters) if len(wanted.series) else no_rows(kind)
     counters = len(kind.counters)
     found = totals_of_rates(_in_order(rows, wanted.series), wanted.are_rates, counters=counters)
     return [
@@ -255,14 +260,32 @@ _SERIES = """
 """Only cgroups are told apart by device; the text of one tag is read faster than all tags."""
 
 
+def _many_rows(columns: SeriesOfSubjects, grid: Grid) -> dict[FigureKind[Any], Integers]:
+    """Those of many windows, of all kinds that have series; each is said once for its readings."""
+    return fetch_by_series(
+        {
+            kind: {**_times(own, grid, 0.0), "series": own.array}
+            for kind, own in columns.items()
+            if len(own.series)
+        }
+    )
+
+
 def _readings(
-    kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float
+    kind: FigureKind[Any],
+    wanted: SubjectSeries,
+    grid: Grid,
+    coarse_s: float,
+    rows: Integers | None,
 ) -> Readings:
-    """All readings that make the windows: those in them, and those on both sides of them."""
+    """All readings that make the windows: those in them, and those on both sides of them.
+
+    `rows` are those in them where they were fetched already.
+    """
     if not wanted.are_rates.any():
-        return _sent(kind, wanted, grid, coarse_s)
+        return _sent(kind, wanted, grid, coarse_s, rows)
     if not coarse_s:
-        found = _sent(kind, wanted, grid, 0.0)
+        found = _sent(kind, wanted, grid, 0.0, rows)
     else:
         # Rates add up to totals only if each of them is there.
         found = _together(
@@ -284,23 +307,19 @@ def _together(series: Integers, *parts: tuple[SubjectSeries, Readings]) -> Readi
     return Readings(series=own[order], at_us=at_us[order], values=values[order])
 
 
-def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Readings:
+def _sent(
+    kind: FigureKind[Any],
+    wanted: SubjectSeries,
+    grid: Grid,
+    coarse_s: float,
+    rows: Integers | None = None,
+) -> Readings:
     """The same, as they were sent."""
-    window = timedelta(microseconds=grid.window_us)
     if not len(wanted.series) or not grid.count:
-        return _in_order(_no_rows(kind), wanted.series)
-    # Where readings are at the edges, none beyond them is of any use.
-    beyond = window if coarse_s or wanted.sends_between else SNAP_RATIO * window
-    times = {"since": grid.since - beyond, "until": grid.until + beyond}
-    asked = {**times, "series": wanted.array, "step": window}
-    if coarse_s:
-        rows = _fetch(_LAST_OF_EACH_STEP, kind, asked)
-    elif grid.count >= MANY_WINDOWS:
-        rows = _fetch_by_series(kind, asked)
-    elif grid.count <= NEW_WINDOWS and len(wanted.series) >= MANY_SERIES:
-        rows = _fetch(_NEW, kind, asked)
-    else:
-        rows = _fetch(_EVERY, kind, asked)
+        return _in_order(no_rows(kind), wanted.series)
+    times = _times(wanted, grid, coarse_s)
+    if rows is None:
+        rows = _rows(kind, wanted, grid, coarse_s)
     found = _in_order(rows, wanted.series)
     lacking = ~_enclosed(found, len(wanted.series), grid)
     if not lacking.any():
@@ -312,132 +331,30 @@ def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: fl
         "to": times["until"] + reach,
         "series": array_of(wanted.series[lacking].tolist()),
     }
-    more = _fetch(_AROUND, kind, {**times, **around})
+    more = fetch(AROUND, kind, {**times, **around})
     return _in_order(np.concatenate([rows, more]), wanted.series)
 
 
-_IN_TIME = """
-           time >= %(since)s AND time <= %(until)s
-       -- So the index by time can be used, which is of this expression.
-       AND time AT TIME ZONE 'UTC' >= %(since)s::timestamptz AT TIME ZONE 'UTC'
-       AND time AT TIME ZONE 'UTC' <= %(until)s::timestamptz AT TIME ZONE 'UTC'
-"""
-_EVERY = f"""
-    SELECT string_agg({{row}}, ''::bytea) FROM {{table}} AS sample
-     WHERE series_id = ANY(%(series)s::bigint[]) AND {_IN_TIME}
-     GROUP BY series_id %% 64
-"""  # noqa: S608  # of this file
-_NEW = f"""
-    SELECT string_agg({{row}}, ''::bytea) FROM {{table}} AS sample
-     WHERE series_id + 0 = ANY(%(series)s::bigint[]) AND {_IN_TIME}
-    HAVING count(*) > 0
-"""  # noqa: S608  # of this file
-"""Without the sum the planner weighs each of the series by itself, which takes half the time."""
-_OF_EACH_SERIES = """
-    SELECT series_id + 0, string_agg({reading}, ''::bytea) FROM {table} AS sample
-     WHERE series_id = ANY(%(series)s::bigint[]) AND time >= %(since)s AND time <= %(until)s
-     GROUP BY series_id + 0
-"""
-"""The series is said once for all of its readings; they come as they are found, mostly by time.
-
-The sum keeps the planner from reading all series in the order of an index to group them.
-"""
-_LAST_OF_EACH_STEP = """
-    SELECT string_agg({row}, ''::bytea)
-      FROM unnest(%(series)s::bigint[]) AS wanted(id)
-     CROSS JOIN generate_series(
-        %(since)s::timestamptz, %(until)s::timestamptz - %(step)s::interval, %(step)s::interval
-     ) AS step(start)
-     CROSS JOIN LATERAL (
-        SELECT * FROM {table}
-         WHERE series_id = wanted.id AND time > step.start
-           AND time <= step.start + %(step)s::interval
-         ORDER BY time DESC LIMIT 1
-     ) AS sample
-     GROUP BY series_id %% 64
-"""
-"""One look-up in the index per series and step: the cost follows the windows, not the samples."""
-_AROUND = """
-    SELECT string_agg({row}, ''::bytea)
-      FROM unnest(%(series)s::bigint[]) AS wanted(id)
-     CROSS JOIN LATERAL (
-        (SELECT * FROM {table}
-          WHERE series_id = wanted.id AND time < %(since)s AND time >= %(from)s
-          ORDER BY time DESC LIMIT 2)
-        UNION ALL
-        (SELECT * FROM {table}
-          WHERE series_id = wanted.id AND time > %(until)s AND time <= %(to)s
-          ORDER BY time LIMIT 1)
-     ) AS sample
-     GROUP BY series_id %% 64
-"""
-"""The two readings before: an interval is judged by the one before it."""
+def _rows(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Integers:
+    if grid.count >= MANY_WINDOWS and not coarse_s:
+        return _many_rows({kind: wanted}, grid)[kind]
+    step = timedelta(microseconds=grid.window_us)
+    asked = {**_times(wanted, grid, coarse_s), "series": wanted.array, "step": step}
+    is_new = grid.count <= NEW_WINDOWS and len(wanted.series) >= MANY_SERIES
+    return fetch(LAST_OF_EACH_STEP if coarse_s else NEW if is_new else EVERY, kind, asked)
 
 
-_NEWEST = """
-    SELECT string_agg({row}, ''::bytea)
-      FROM unnest(%(series)s::bigint[]) AS wanted(id)
-     CROSS JOIN LATERAL (
-        SELECT * FROM {table}
-         WHERE series_id = wanted.id AND time > %(since)s AND time <= %(until)s
-         ORDER BY time DESC LIMIT %(most)s
-     ) AS sample
-     GROUP BY series_id %% 64
-"""
+def _times(wanted: SubjectSeries, grid: Grid, coarse_s: float) -> dict[str, datetime]:
+    """Between which readings are fetched with the windows."""
+    window = timedelta(microseconds=grid.window_us)
+    # Where readings are at the edges, none beyond them is of any use.
+    beyond = window if coarse_s or wanted.sends_between else SNAP_RATIO * window
+    return {"since": grid.since - beyond, "until": grid.until + beyond}
 
 
 def array_of(numbers: Iterable[int]) -> str:
     """An array of integers as PostgreSQL reads it; the driver takes ten times as long."""
     return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:
-    """Series, time in microseconds since 1970, and columns of each reading, (readings, 2 + n).
-
-    The readings of many series come as one value: a row for each costs much more. If they may be
-    of a long time it is not one for all of them, because a value is limited to 1 GB.
-    """
-    row = sql.SQL("int8send(sample.series_id) || {}").format(_reading(kind))
-    query = sql.SQL(statement).format(row=row, table=sql.Identifier(kind.measurement.table))
-    with binary_cursor() as cursor:
-        cursor.execute(query, parameters)
-        parts = cursor.fetchall()
-    packed = b"".join(part for (part,) in parts)
-    found = np.frombuffer(packed, dtype=">i8").astype(np.int64).reshape(-1, 2 + len(kind.columns))
-    found[:, 1] += POSTGRES_EPOCH_US
-    return found
-
-
-def _fetch_by_series(kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:
-    """The same of series with many readings each, in order of the series."""
-    table = sql.Identifier(kind.measurement.table)
-    query = sql.SQL(_OF_EACH_SERIES).format(reading=_reading(kind), table=table)
-    with binary_cursor() as cursor:
-        cursor.execute(query, parameters)
-        parts = sorted(cursor.fetchall(), key=itemgetter(0))
-    width = 1 + len(kind.columns)
-    readings = np.frombuffer(b"".join(part for _, part in parts), dtype=">i8").reshape(-1, width)
-    found = np.empty((len(readings), 1 + width), dtype=np.int64)
-    found[:, 0] = np.repeat(
-        np.array([series for series, _ in parts], dtype=np.int64),
-        [len(part) // (width * readings.itemsize) for _, part in parts],
-    )
-    found[:, 1:] = readings
-    found[:, 1] += POSTGRES_EPOCH_US
-    return found
-
-
-def _reading(kind: FigureKind[Any]) -> sql.Composable:
-    """The time and the columns of a reading, as bytes."""
-    columns = [
-        sql.SQL("int8send(coalesce(sample.{}, {}))").format(sql.Identifier(name), NOT_SENT)
-        for name in kind.columns
-    ]
-    return sql.SQL(" || ").join([sql.SQL("timestamptz_send(sample.time)"), *columns])
-
-
-def _no_rows(kind: FigureKind[Any]) -> Integers:
-    return np.empty((0, 2 + len(kind.columns)), dtype=np.int64)
 
 
 def _in_order(rows: Integers, series: Integers) -> Readings:
