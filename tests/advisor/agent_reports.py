@@ -14,7 +14,10 @@ SAMPLES = 3
 
 
 def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime) -> None:
-    """One report over 30 s; by allocation how many of 3 samples saw a queue, bytes and drops."""
+    """One report over 30 s; by allocation how many of 3 samples saw a queue, bytes and drops.
+
+    With a `limit` it was applied, a `rate` was measured under it, and it held packets back.
+    """
     ComplianceRecord.objects.bulk_create(
         ComplianceRecord(
             organisation=cluster.organisation,
@@ -24,6 +27,9 @@ def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime)
             allocation=allocation_id(allocation),
             reported_at=at,
             desired={},
+            applied={"limit": queue["limit"]} if "limit" in queue else None,
+            measured=queue.get("rate"),
+            overlimits=queue.get("overlimits"),
             window_s=REPORT_S,
             sample_count=SAMPLES,
             backlogged_samples=queue.get("backlogged", 0),
