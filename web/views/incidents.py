@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from advisor.history.latency_layers import read_latency_layers
 from advisor.models import Incident
 from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incidents import incident_lines, incident_rows
@@ -80,4 +81,9 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         scale=rate_scale(row.resource.unit, max(numbers, default=None)),
         advice=list(advice),
         maintenance=proposed_maintenance(row, now),
+        layers=read_latency_layers(
+            row.resource, since=row.started_at, until=min(now, row.ended_at or now)
+        )
+        if row.resource.traits.costs_by_size
+        else None,
     )
