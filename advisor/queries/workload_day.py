@@ -78,7 +78,8 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
         together[max(allocation.resource.window_s, SHORTEST_WINDOW_S)].append(allocation)
     # Whether it waited matters only where less than a reservation may be too little.
     reserved = {key for key, own in promises.items() if any(one.reservation for one in own)}
-    looks = read_limit_looks(allocations, since=now - LENGTH, until=now)
+    limited = [one for one in allocations if any(own.limit for own in promises[one.pk])]
+    looks = read_limit_looks(limited, since=now - LENGTH, until=now)
     days = {}
     for window_s, group in together.items():
         grid = grid_of(now - LENGTH, now, window_s)

@@ -10,6 +10,7 @@ from django.test import Client
 from advisor.core.standing import UNALLOCATED
 from advisor.models import Incident, Recommendation, Workload
 from advisor.pipeline.amend import figures_of
+from tests.advisor.agent_reports import tell_bursts
 from tests.advisor.samples import send
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -76,6 +77,25 @@ def test_layers_of_an_esxi_host_are_told_and_lack_elsewhere(
 
     assert f"On {at.host.name}, of 42.0 ms that guests wait for an I/O, 10.0 ms are the" in text
     assert "30.0 ms the queue in the host" in text
+
+
+def test_victim_that_hits_its_own_limit_in_bursts_is_told(viewer: Client, fleet: Fleet) -> None:
+    uplink = fleet.resources["kvm-02/eno1"]
+    victim = {"workload": "mail-1", "rate": 3e6, "entitlement": 9e6, "reservation": 0.0}
+    incident = Incident.objects.create(
+        organisation=fleet.organisation,
+        resource=uplink,
+        started_at=fleet.now - timedelta(minutes=42),
+        peak_value=0.95,
+        threshold=0.9,
+        windows=9,
+        victims=[victim | {"shortfall_ratio": 0.6}],
+    )
+    tell_bursts(uplink.allocations.get(workload__name="mail-1"), now=fleet.now)
+
+    text = shown(viewer, incident).all_text()
+
+    assert "Whatever the others do, mail-1 hits its own limit for 167 ms of each second" in text
 
 
 def test_incident_names_three_victims_and_counts_the_rest(

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from advisor.models import ComplianceRecord, Incident, Resource, Workload
-from advisor.models.workload import allocation_id
+from advisor.models import Allocation, Incident, Resource, Workload
+from tests.advisor.agent_reports import tell_bursts
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
 
@@ -56,25 +56,8 @@ def test_workload_without_a_allocation_says_how_to_state_one(viewer: Client, fle
 
 def test_limit_that_is_hit_in_bursts_is_told(viewer: Client, fleet: Fleet) -> None:
     allocation = fleet.resources["kvm-02/eno1"].allocations.get(workload__name="mail-1")
-    ComplianceRecord.objects.filter(workload=allocation.workload).delete()
-    ComplianceRecord.objects.bulk_create(
-        ComplianceRecord(
-            organisation=fleet.organisation,
-            host=allocation.host,
-            resource=allocation.resource,
-            workload=allocation.workload,
-            allocation=allocation_id(allocation),
-            reported_at=fleet.now - timedelta(seconds=30 * place),
-            desired={},
-            applied={"limit": 10e6},
-            measured=3e6,
-            backlog_bytes=0 if place % 6 else 100_000,
-            overlimits=9,
-            outcome="unchanged",
-            verdict="unknown",
-        )
-        for place in range(120)
-    )
+    Allocation.objects.filter(pk=allocation.pk).update(limit=10e6)
+    tell_bursts(allocation, now=fleet.now)
 
     said = workload_page(viewer, "mail-1").all_text()
 

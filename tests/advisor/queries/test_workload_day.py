@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from advisor.decisions import inventory
-from advisor.models import Allocation, ResourceKind
+from advisor.models import Allocation, ComplianceRecord, ResourceKind
 from advisor.queries.workload_day import AllocationDay, allocation_days
-from tests.advisor.agent_reports import tell
+from tests.advisor.agent_reports import tell_bursts
 from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
@@ -82,18 +82,18 @@ def test_nothing_reserved_is_never_unmet(cluster: Cluster) -> None:
     assert (day.unmet_min, day.throttled_min, day.met_ratio) == (0, 0, None)
 
 
-def told_bursts(cluster: Cluster, *, overlimits: int) -> AllocationDay:
-    """An hour of reports of 3 of 10 Mbit/s, of which every sixth finds 80 ms of queue."""
-    for place in range(120):
-        look = {"limit": 10_000_000, "rate": 3_000_000, "overlimits": overlimits}
-        look |= {"bytes": 100_000} if place % 6 == 0 else {}
-        tell(cluster, [look], at=NOW - timedelta(seconds=30 * place))
-    (day,) = allocation_days(cluster.allocations[0].workload, now=NOW)
-    return day
+def limited(cluster: Cluster) -> Allocation:
+    """An allocation of an uplink that hits its limit in bursts."""
+    allocation = cluster.allocations[0]
+    Allocation.objects.filter(pk=allocation.pk).update(limit=10e6, reservation=0.0)
+    tell_bursts(allocation, now=NOW)
+    return allocation
 
 
 def test_own_limit_that_is_hit_between_two_averages_is_told(cluster: Cluster) -> None:
-    burst = told_bursts(cluster, overlimits=9).burst
+    allocation = limited(cluster)
+
+    burst = day_of(allocation).burst
 
     assert burst is not None
     assert burst.ratio == pytest.approx(1 / 6)
@@ -102,5 +102,11 @@ def test_own_limit_that_is_hit_between_two_averages_is_told(cluster: Cluster) ->
     assert burst.looks == 120
 
 
-def test_queue_that_no_limit_made_is_not_told(cluster: Cluster) -> None:
-    assert told_bursts(cluster, overlimits=0).burst is None
+@pytest.mark.parametrize("change", [{"overlimits": 0}, {"overlimits": None}])
+def test_queue_that_no_limit_made_is_not_told(
+    cluster: Cluster, change: dict[str, int | None]
+) -> None:
+    allocation = limited(cluster)
+    ComplianceRecord.objects.update(**change)
+
+    assert day_of(allocation).burst is None
