@@ -3,6 +3,7 @@
 What is not in the history yet is only there, and what was sealed hours ago is not.
 
 A subject costs no statement of its own: there are at most two for each kind, and one for all.
+Many windows of all kinds take one statement.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,13 +32,13 @@ from ingest.core.grid import (
     Merging,
     Readings,
     merging,
-    microseconds,
     on_grid,
     totals_of_rates,
 )
 from ingest.core.mapping import Form
+from ingest.fetched_readings import fetch, fetch_by_series, no_rows
 from ingest.open_hours import HOUR
-from ingest.sample_reads import Asked, Way, read_parts
+from ingest.sample_reads import Asked, Way
 
 
 class Subject(NamedTuple):
@@ -52,8 +52,6 @@ class Subject(NamedTuple):
     device: str = ""
 
 
-POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
-"""PostgreSQL counts time from here."""
 MANY_WINDOWS = 60
 """From so many on, readings are fetched series by series."""
 COARSE_WINDOW_S = 120.0
@@ -82,10 +80,11 @@ def read_growths(
     """
     columns = series_of(wanted) if known is None else known
     coarse_s = grid.window_s if grid.window_s >= COARSE_WINDOW_S else 0.0
+    rows = _many_rows(columns, grid) if grid.count >= MANY_WINDOWS and not coarse_s else {}
     found = {}
     for kind, own in columns.items():
         growth = on_grid(
-            _readings(kind, own, grid, coarse_s),
+            _readings(kind, own, grid, coarse_s, rows.get(kind)),
             grid,
             series_count=len(own.series),
             counters=len(kind.counters),
@@ -107,7 +106,7 @@ def read_newest(
     """
     (wanted,) = series_of({kind: [subject]}).values()
     asked = Asked(series=wanted.array, since=since, until=until, most=most)
-    rows = _fetch(Way.NEWEST, kind, asked) if len(wanted.series) else _no_rows(kind)
+    rows = fetch(Way.NEWEST, kind, asked) if len(wanted.series) else no_rows(kind)
     counters = len(kind.counters)
     found = totals_of_rates(_in_order(rows, wanted.series), wanted.are_rates, counters=counters)
     return [
@@ -253,14 +252,28 @@ _SERIES = """
 """Only cgroups are told apart by device; the text of one tag is read faster than all tags."""
 
 
+def _many_rows(columns: SeriesOfSubjects, grid: Grid) -> dict[FigureKind[Any], Integers]:
+    """Those of many windows, of all kinds that have series; each is said once for its readings."""
+    return fetch_by_series(
+        {kind: _asked(own, grid, 0.0) for kind, own in columns.items() if len(own.series)}
+    )
+
+
 def _readings(
-    kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float
+    kind: FigureKind[Any],
+    wanted: SubjectSeries,
+    grid: Grid,
+    coarse_s: float,
+    rows: Integers | None,
 ) -> Readings:
-    """All readings that make the windows: those in them, and those on both sides of them."""
+    """All readings that make the windows: those in them, and those on both sides of them.
+
+    `rows` are those in them where they were fetched already.
+    """
     if not wanted.are_rates.any():
-        return _sent(kind, wanted, grid, coarse_s)
+        return _sent(kind, wanted, grid, coarse_s, rows)
     if not coarse_s:
-        found = _sent(kind, wanted, grid, 0.0)
+        found = _sent(kind, wanted, grid, 0.0, rows)
     else:
         # Rates add up to totals only if each of them is there.
         found = _together(
@@ -282,23 +295,19 @@ def _together(series: Integers, *parts: tuple[SubjectSeries, Readings]) -> Readi
     return Readings(series=own[order], at_us=at_us[order], values=values[order])
 
 
-def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Readings:
+def _sent(
+    kind: FigureKind[Any],
+    wanted: SubjectSeries,
+    grid: Grid,
+    coarse_s: float,
+    rows: Integers | None = None,
+) -> Readings:
     """The same, as they were sent."""
-    window = timedelta(microseconds=grid.window_us)
     if not len(wanted.series) or not grid.count:
-        return _in_order(_no_rows(kind), wanted.series)
-    # Where readings are at the edges, none beyond them is of any use.
-    beyond = window if coarse_s or wanted.sends_between else SNAP_RATIO * window
-    since, until = grid.since - beyond, grid.until + beyond
-    asked = Asked(series=wanted.array, since=since, until=until, reach=window)
-    if coarse_s:
-        rows = _fetch(Way.LAST_OF_EACH_STEP, kind, asked)
-    elif grid.count >= MANY_WINDOWS:
-        rows = _fetch_by_series(kind, asked)
-    elif grid.count <= NEW_WINDOWS and len(wanted.series) >= MANY_SERIES:
-        rows = _fetch(Way.NEW, kind, asked)
-    else:
-        rows = _fetch(Way.EVERY, kind, asked)
+        return _in_order(no_rows(kind), wanted.series)
+    asked = _asked(wanted, grid, coarse_s)
+    if rows is None:
+        rows = _rows(kind, wanted, grid, coarse_s)
     found = _in_order(rows, wanted.series)
     lacking = ~_enclosed(found, len(wanted.series), grid)
     if not lacking.any():
@@ -309,44 +318,31 @@ def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: fl
         series=array_of(wanted.series[lacking].tolist()),
         reach=2 * timedelta(seconds=LONGEST_INTERVAL_S),
     )
-    more = _fetch(Way.AROUND, kind, around)
+    more = fetch(Way.AROUND, kind, around)
     return _in_order(np.concatenate([rows, more]), wanted.series)
+
+
+def _rows(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Integers:
+    if grid.count >= MANY_WINDOWS and not coarse_s:
+        return _many_rows({kind: wanted}, grid)[kind]
+    is_new = grid.count <= NEW_WINDOWS and len(wanted.series) >= MANY_SERIES
+    way = Way.LAST_OF_EACH_STEP if coarse_s else Way.NEW if is_new else Way.EVERY
+    return fetch(way, kind, _asked(wanted, grid, coarse_s))
+
+
+def _asked(wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Asked:
+    """What is fetched with the windows."""
+    window = timedelta(microseconds=grid.window_us)
+    # Where readings are at the edges, none beyond them is of any use.
+    beyond = window if coarse_s or wanted.sends_between else SNAP_RATIO * window
+    return Asked(
+        series=wanted.array, since=grid.since - beyond, until=grid.until + beyond, reach=window
+    )
 
 
 def array_of(numbers: Iterable[int]) -> str:
     """An array of integers as PostgreSQL reads it; the driver takes ten times as long."""
     return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def _fetch(way: Way, kind: FigureKind[Any], asked: Asked) -> Integers:
-    """Series, time in microseconds since 1970, and columns of each reading, (readings, 2 + n).
-
-    The readings of many series come as one value: a row for each costs much more. If they may be
-    of a long time it is not one for all of them, because a value is limited to 1 GB.
-    """
-    packed = b"".join(part for _, part in read_parts(way, kind, asked))
-    found = np.frombuffer(packed, dtype=">i8").astype(np.int64).reshape(-1, 2 + len(kind.columns))
-    found[:, 1] += POSTGRES_EPOCH_US
-    return found
-
-
-def _fetch_by_series(kind: FigureKind[Any], asked: Asked) -> Integers:
-    """The same of series with many readings each, in order of the series."""
-    parts = sorted(read_parts(Way.OF_EACH_SERIES, kind, asked), key=itemgetter(0))
-    width = 1 + len(kind.columns)
-    readings = np.frombuffer(b"".join(part for _, part in parts), dtype=">i8").reshape(-1, width)
-    found = np.empty((len(readings), 1 + width), dtype=np.int64)
-    found[:, 0] = np.repeat(
-        np.array([series for series, _ in parts], dtype=np.int64),
-        [len(part) // (width * readings.itemsize) for _, part in parts],
-    )
-    found[:, 1:] = readings
-    found[:, 1] += POSTGRES_EPOCH_US
-    return found
-
-
-def _no_rows(kind: FigureKind[Any]) -> Integers:
-    return np.empty((0, 2 + len(kind.columns)), dtype=np.int64)
 
 
 def _in_order(rows: Integers, series: Integers) -> Readings:

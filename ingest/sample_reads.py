@@ -6,6 +6,7 @@ not see, and has the statement of each way of reading.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -41,18 +42,33 @@ class Asked:
     most: int | None = None
 
 
-def read_parts(way: Way, kind: FigureKind[Any], asked: Asked) -> list[tuple[int, bytes]]:
-    """The series that a part is of, if it is of one alone, and its readings as bytes."""
-    parameters: list[Any] = [
-        way, kind.measurement.table, f"{{{','.join(kind.columns)}}}", asked.series,
-        asked.since, asked.until, asked.reach, asked.most,
-    ]  # fmt: skip
+def read_parts(
+    way: Way, asked: Mapping[FigureKind[Any], Asked]
+) -> dict[FigureKind[Any], list[tuple[int, bytes]]]:
+    """The series that a part is of, if it is of one alone, and its readings as bytes, by kind.
+
+    All kinds together take one statement.
+    """
+    if not asked:
+        return {}
+    parameters: list[Any] = []
+    for place, (kind, of_kind) in enumerate(asked.items()):
+        parameters += [
+            place, way, kind.measurement.table, f"{{{','.join(kind.columns)}}}", of_kind.series,
+            of_kind.since, of_kind.until, of_kind.reach, of_kind.most,
+        ]  # fmt: skip
+    found: dict[FigureKind[Any], list[tuple[int, bytes]]] = {kind: [] for kind in asked}
+    kinds = list(asked)
     with binary_cursor() as cursor:
-        cursor.execute(
-            "SELECT series_id, readings FROM ingest_read_samples("
-            "%s::text, %s::text, %s::text[], %s::bigint[],"
-            " %s::timestamptz, %s::timestamptz, %s::interval, %s::integer)",
-            parameters,
-        )
-        found: list[tuple[int, bytes]] = cursor.fetchall()
-        return found
+        cursor.execute(" UNION ALL ".join([_READ] * len(asked)), parameters)
+        for place, series, part in cursor.fetchall():
+            found[kinds[place]].append((series, part))
+    return found
+
+
+_READ = """
+SELECT %s::int8, series_id, readings FROM ingest_read_samples(
+    %s::text, %s::text, %s::text[], %s::bigint[],
+    %s::timestamptz, %s::timestamptz, %s::interval, %s::integer
+)
+"""

@@ -3,7 +3,8 @@
 Keys are sorted, numbers of a float field are floats, times are UTC. Reading is that of the agent's
 wire: a key that is unknown or missing, or a value of another type, is refused with its path. What
 is written differs from the wire in how times and numbers look, and texts are stored, so it stays.
-What is held as columns names the dataclass that it is `STORED` as, with `stored` and `of` between.
+What is held as columns names the dataclass that it is `STORED` as, with `stored` and `of` between;
+`plain` writes the same at once.
 """
 
 import json
@@ -108,6 +109,8 @@ class _Writer:
             return lambda value: value.value
         if issubclass(kind, datetime):
             return lambda value: value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        if hasattr(kind, "plain"):
+            return lambda value: value.plain()
         if hasattr(kind, "STORED"):
             write = _writer(kind.STORED)
             return lambda value: write(value.stored())

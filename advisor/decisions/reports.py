@@ -135,7 +135,14 @@ def _record(
 
 
 def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
-    names = ("window_s", "sample_count", "backlogged_samples", "backlog_bytes", "drops")
+    names = (
+        "window_s",
+        "sample_count",
+        "backlogged_samples",
+        "backlog_bytes",
+        "drops",
+        "overlimits",
+    )
     return {name: getattr(measured, name) if measured else None for name in names}
 
 

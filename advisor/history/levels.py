@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,11 +49,18 @@ _STATUS = """
   LEFT JOIN advisor_resourcestatus AS status
     ON run.is_open AND status.resource_id = run.resource_id
 """
-_RUNS = """
-SELECT {RUN} FROM advisor_staterun AS run {STATUS}
+_OF_RUNS = """
+  FROM advisor_staterun AS run {STATUS}
  WHERE run.resource_id = ANY(%s) AND run.first_at <= %s AND (run.is_open OR run.until > %s)
- ORDER BY run.resource_id, run.first_at
 """
+_RUNS = f"SELECT {{RUN}} {_OF_RUNS} ORDER BY run.resource_id, run.first_at"
+_RUNS_AND_PARTS = f"""
+SELECT {{RUN}}, NULL::bytea {_OF_RUNS}
+ UNION ALL
+SELECT resource_id, NULL, NULL, at, NULL, NULL, NULL, data FROM advisor_levelrecords
+ WHERE resource_id = ANY(%s) AND at >= %s AND at < %s
+ ORDER BY resource_id, first_at
+"""  # noqa: S608  # of this file
 _NEWEST = """
 SELECT {RUN}, run.until, run.is_open
   FROM unnest(%s::bigint[]) AS wanted
@@ -127,18 +133,14 @@ _NONE = _Judged(at_us=np.zeros(0, np.int64), places=np.zeros(0, np.int64), recor
 
 
 def _read(keys: Collection[int], *, since: datetime, until: datetime) -> dict[int, _Judged]:
-    # Of open runs some have no window after `since`: nothing is unpacked for them.
     since_us = microseconds(since)
-    runs = {
-        key: [run for run in own if run.until_us > since_us]
-        for key, own in read_runs(keys, since=since, until=until).items()
-    }
-    judged = [key for key in keys if runs[key]]
-    parts = read_parts(judged, since=since, until=until) if judged else {}
     found = dict.fromkeys(keys, _NONE)
-    for key, own in parts.items():
-        records = joined([unpack(data) for data in own])
-        found[key] = _judged(runs[key], records, since_us, microseconds(until))
+    for key, (runs, parts) in _read_runs_and_parts(keys, since=since, until=until).items():
+        # Of open runs some have no window after `since`: nothing is unpacked for them.
+        inside = [run for run in runs if run.until_us > since_us]
+        if inside and parts:
+            records = joined([unpack(data) for data in parts])
+            found[key] = _judged(inside, records, since_us, microseconds(until))
     return found
 
 
@@ -267,18 +269,23 @@ def _run(row: Sequence[Any]) -> Run:
     )
 
 
-def read_parts(
+def _read_runs_and_parts(
     resources: Collection[int], *, since: datetime, until: datetime
-) -> dict[int, list[bytes]]:
-    """The records of each resource that say something of windows in (since, until], in order."""
+) -> dict[int, tuple[list[Run], list[bytes]]]:
+    """The runs of each resource with windows in (since, until], and the records that say
+    something of those, both in order.
+    """
+    keys = list(resources)
     rows = _fetched(
-        "SELECT resource_id, data FROM advisor_levelrecords"
-        " WHERE resource_id = ANY(%s) AND at >= %s AND at < %s ORDER BY resource_id, at",
-        [list(resources), _hour_at(since), until],
+        _with_status(_RUNS_AND_PARTS), [keys, until, since, keys, _hour_at(since), until]
     )
-    found: dict[int, list[bytes]] = defaultdict(list)
-    for resource, data in rows:
-        found[resource].append(bytes(data))
+    found: dict[int, tuple[list[Run], list[bytes]]] = {key: ([], []) for key in keys}
+    for row in rows:
+        runs, parts = found[row[0]]
+        if row[7] is None:
+            runs.append(_run(row))
+        else:
+            parts.append(bytes(row[7]))
     return found
 
 

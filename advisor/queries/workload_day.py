@@ -12,8 +12,10 @@ import numpy as np
 from django.db.models import Q
 
 from advisor.core.detection.congestion import ALARMS
+from advisor.core.detection.micro_burst import LimitLooks, MicroBurst, find_micro_burst
 from advisor.core.own_limit import throttled
 from advisor.history.levels import read_levels
+from advisor.history.limit_looks import read_limit_looks
 from advisor.history.own_windows import read_own_windows
 from advisor.models import Allocation, Policy, Resource, RolloutHost, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
@@ -43,7 +45,8 @@ class AllocationDay:
     """One allocation over the last day; minutes are None where nothing was measured.
 
     `unmet_min` counts the windows below the reservation in which it wanted more: it waited for
-    I/O, or the resource was congested. `throttled_min` counts those at its own limit.
+    I/O, or the resource was congested. `throttled_min` counts those at its own limit; `burst` is
+    what they do not show of it, None if there is none, or nobody looked at its queue.
     """
 
     allocation: Allocation
@@ -54,6 +57,7 @@ class AllocationDay:
     measured_min: float
     unmet_min: float | None
     throttled_min: float | None
+    burst: MicroBurst | None
 
     @property
     def met_ratio(self) -> float | None:
@@ -74,6 +78,8 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
         together[max(allocation.resource.window_s, SHORTEST_WINDOW_S)].append(allocation)
     # Whether it waited matters only where less than a reservation may be too little.
     reserved = {key for key, own in promises.items() if any(one.reservation for one in own)}
+    limited = [one for one in allocations if any(own.limit for own in promises[one.pk])]
+    looks = read_limit_looks(limited, since=now - LENGTH, until=now)
     days = {}
     for window_s, group in together.items():
         grid = grid_of(now - LENGTH, now, window_s)
@@ -82,7 +88,9 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
         for one in group:
             own, alarms = windows[one.pk], congested.get(one.resource_id, False)
             wanted_more = np.where(np.isnan(own.waited), alarms, own.waited == 1)
-            days[one.pk] = _allocation_day(one, grid, own.rate, wanted_more, promises[one.pk])
+            days[one.pk] = _allocation_day(
+                one, grid, own.rate, wanted_more, promises[one.pk], looks=looks.get(one.pk)
+            )
     return [days[allocation.pk] for allocation in allocations]
 
 
@@ -109,8 +117,10 @@ def _allocation_day(
     rate: Floats,
     wanted_more: Flags,
     promises: Sequence[Promise],
+    *,
+    looks: LimitLooks | None,
 ) -> AllocationDay:
-    """Of its windows, (windows) each."""
+    """Of its windows, (windows) each, and of looks at its queue."""
     resource, known = allocation.resource, ~np.isnan(rate)
     is_known, minutes = bool(known.any()), grid.window_s / 60
     reservation, limit = _promised(promises, grid)
@@ -125,7 +135,13 @@ def _allocation_day(
         measured_min=int(known.sum()) * minutes,
         unmet_min=int(unmet.sum()) * minutes if is_known else None,
         throttled_min=int(held.sum()) * minutes if is_known else None,
+        burst=None if looks is None else _burst(looks),
     )
+
+
+def _burst(looks: LimitLooks) -> MicroBurst | None:
+    found = find_micro_burst(looks)
+    return found if isinstance(found, MicroBurst) else None
 
 
 def promises_of(allocations: Collection[Allocation]) -> dict[int, list[Promise]]:

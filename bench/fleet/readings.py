@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache, partial
@@ -73,13 +73,19 @@ def _row(what: str, read: Callable[[], object]) -> Row:
 def _directly() -> Iterator[None]:
     """As somebody who may read the tables."""
     _execute(sql.SQL("RESET ROLE"))
-    with mock.patch("ingest.grid_reader.read_parts", _read_directly):
+    with mock.patch("ingest.fetched_readings.read_parts", _read_directly):
         yield
     _execute(sql.SQL("SET ROLE {}").format(sql.Identifier(EMBEDDED_USERS[DatabaseRole.WEB])))
 
 
-def _read_directly(way: Way, kind: FigureKind[Any], asked: Asked) -> list[tuple[Any, ...]]:
+def _read_directly(
+    way: Way, asked: Mapping[FigureKind[Any], Asked]
+) -> dict[FigureKind[Any], list[tuple[Any, ...]]]:
     """The statement of the function with its values."""
+    return {kind: _rows_of(way, kind, of_kind) for kind, of_kind in asked.items()}
+
+
+def _rows_of(way: Way, kind: FigureKind[Any], asked: Asked) -> list[tuple[Any, ...]]:
     values: list[Any] = [asked.series, asked.since, asked.until, asked.reach, asked.most]
     with binary_cursor() as cursor:
         cursor.execute(

@@ -263,7 +263,9 @@ GAUGE = Measurement(
     table="ingest_gauge_sample",
     about=(
         "Fields without a canonical figure, as they were sent; the tag `field` is "
-        "their name. Nothing is derived from them."
+        "their name. The page of an incident "
+        "splits a latency by the kernel, queue and guest latency of ESXi; nothing else is derived "
+        "from them."
     ),
     longest_subject=LONGEST_PATH,
     fields=(_number("value", "as sent", "A field that has no canonical figure"),),

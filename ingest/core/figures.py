@@ -237,8 +237,10 @@ def _rate(found: GridGrowth) -> RateFigures:
     """The sum over the counters, which are in one unit."""
     seconds = _known(found.seconds)
     rate: Floats = found.growth[0] / seconds
+    # Of a day of many subjects, memory that is new for each sum costs as much as the sums.
+    part = np.empty_like(rate)
     for grown in found.growth[1:]:
-        rate += grown / seconds
+        rate += np.divide(grown, seconds, out=part)
     return RateFigures(seconds=found.seconds, rate=rate)
 
 
@@ -274,7 +276,8 @@ def _tcp(found: GridGrowth) -> TcpFigures:
 
 
 def _known(seconds: Floats) -> Floats:
-    return np.where(seconds > 0, seconds, np.nan)
+    some: Flags = seconds > 0
+    return seconds if some.all() else np.where(some, seconds, np.nan)
 
 
 def _each(total: Integers, count: Integers) -> Floats:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from advisor.models import ComplianceRecord
+from advisor.models import Allocation, ComplianceRecord
 from advisor.models.workload import allocation_id
 from tests.advisor.scenario import Cluster
 
@@ -33,4 +33,27 @@ def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime)
             verdict="unknown",
         )
         for allocation, queue in zip(cluster.allocations, queues, strict=False)
+    )
+
+
+def tell_bursts(allocation: Allocation, *, now: datetime) -> None:
+    """An hour of reports of 3 of 10 Mbit/s, of which every sixth finds 80 ms of queue."""
+    ComplianceRecord.objects.filter(allocation=allocation_id(allocation)).delete()
+    ComplianceRecord.objects.bulk_create(
+        ComplianceRecord(
+            organisation=allocation.resource.organisation,
+            host=allocation.host,
+            resource=allocation.resource,
+            workload=allocation.workload,
+            allocation=allocation_id(allocation),
+            reported_at=now - timedelta(seconds=REPORT_S * place),
+            desired={},
+            applied={"limit": 10e6},
+            measured=3e6,
+            backlog_bytes=0 if place % 6 else 100_000,
+            overlimits=9,
+            outcome="unchanged",
+            verdict="unknown",
+        )
+        for place in range(120)
     )

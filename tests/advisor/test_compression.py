@@ -1,4 +1,4 @@
-"""What is written anew in each window is compressed in the way that costs least."""
+"""What is written anew in each window, and what is long, is compressed as costs least."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from django.db import connection
 pytestmark = pytest.mark.django_db
 
 
-def test_open_incidents_are_compressed_by_lz4_where_the_server_has_it() -> None:
+WRITTEN = {
+    "advisor_incident": ("victims", "aggressors", "evidence", "signals", "tally"),
+    "advisor_recommendation": ("inputs", "answer"),
+}
+
+
+@pytest.mark.parametrize("table", WRITTEN)
+def test_what_is_long_or_often_written_is_compressed_by_lz4_where_the_server_has_it(
+    table: str,
+) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT 'lz4' = ANY(enumvals) FROM pg_settings"
@@ -17,9 +26,10 @@ def test_open_incidents_are_compressed_by_lz4_where_the_server_has_it() -> None:
         (has_lz4,) = cursor.fetchone()
         cursor.execute(
             "SELECT attname, attcompression FROM pg_attribute"
-            " WHERE attrelid = 'advisor_incident'::regclass AND attnum > 0"
+            " WHERE attrelid = %s::regclass AND attnum > 0",
+            [table],
         )
         methods = dict(cursor.fetchall())
 
-    asked = {methods[name] for name in ("victims", "aggressors", "evidence", "signals", "tally")}
+    asked = {methods[name] for name in WRITTEN[table]}
     assert asked == ({"l"} if has_lz4 else {""})

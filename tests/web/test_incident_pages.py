@@ -10,6 +10,8 @@ from django.test import Client
 from advisor.core.standing import UNALLOCATED
 from advisor.models import Incident, Recommendation, Workload
 from advisor.pipeline.amend import figures_of
+from tests.advisor.agent_reports import tell_bursts
+from tests.advisor.samples import send
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -52,6 +54,48 @@ def test_open_incident_is_told_in_the_present(viewer: Client, incident: Incident
     assert page.text("h1") == "nfs-07: congested for 42 min"
     assert "batch-3 uses 61 %; 1 workload slowed: db-orders." in page.text(".lead")
     assert "UTC, ongoing, peak 41.3 ms." in page.all_text()
+
+
+def test_layers_of_an_esxi_host_are_told_and_lack_elsewhere(
+    viewer: Client, fleet: Fleet, incident: Incident
+) -> None:
+    assert "Not told: no host said of this time" in shown(viewer, incident).all_text()
+    at = incident.resource.attachments.select_related("host").order_by("pk")[0]
+    of = f"device={at.device},host={at.host.name},instance={at.device}"
+    parts = {"guest": 42.0, "kernel": 32.0, "queue": 30.0}
+    said = ",".join(f"average_{name}_millisec_per_command={ms}" for name, ms in parts.items())
+    said += ",reads_per_sec=90.0,average_driver_millisec_per_read=10.0,writes_per_sec=0.0"
+    said += ",average_driver_millisec_per_write=0.0"
+    ends = [fleet.now - timedelta(seconds=10 * place) for place in range(3)]
+    lines = [
+        f"esxtop_physical_disk_scsi_device,{of} {said} {int(end.timestamp())}000000000\n"
+        for end in ends
+    ]
+    send(fleet.organisation, "".join(lines), now=fleet.now)
+
+    text = shown(viewer, incident).all_text()
+
+    assert f"On {at.host.name}, of 42.0 ms that guests wait for an I/O, 10.0 ms are the" in text
+    assert "30.0 ms the queue in the host" in text
+
+
+def test_victim_that_hits_its_own_limit_in_bursts_is_told(viewer: Client, fleet: Fleet) -> None:
+    uplink = fleet.resources["kvm-02/eno1"]
+    victim = {"workload": "mail-1", "rate": 3e6, "entitlement": 9e6, "reservation": 0.0}
+    incident = Incident.objects.create(
+        organisation=fleet.organisation,
+        resource=uplink,
+        started_at=fleet.now - timedelta(minutes=42),
+        peak_value=0.95,
+        threshold=0.9,
+        windows=9,
+        victims=[victim | {"shortfall_ratio": 0.6}],
+    )
+    tell_bursts(uplink.allocations.get(workload__name="mail-1"), now=fleet.now)
+
+    text = shown(viewer, incident).all_text()
+
+    assert "Whatever the others do, mail-1 hits its own limit for 167 ms of each second" in text
 
 
 def test_incident_names_three_victims_and_counts_the_rest(

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from advisor.models import Incident, Resource, Workload
+from advisor.models import Allocation, Incident, Resource, Workload
+from tests.advisor.agent_reports import tell_bursts
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
 
@@ -51,6 +52,18 @@ def test_workload_without_a_allocation_says_how_to_state_one(viewer: Client, fle
 
     assert page.text("h1") == "new-1"
     assert "sluice allocation set RESOURCE new-1" in page.all_text()
+
+
+def test_limit_that_is_hit_in_bursts_is_told(viewer: Client, fleet: Fleet) -> None:
+    allocation = fleet.resources["kvm-02/eno1"].allocations.get(workload__name="mail-1")
+    Allocation.objects.filter(pk=allocation.pk).update(limit=10e6)
+    tell_bursts(allocation, now=fleet.now)
+
+    said = workload_page(viewer, "mail-1").all_text()
+
+    assert "On kvm-02/eno1 it hits its own limit for 167 ms of each second" in said
+    assert "its mean is 3.00 Mbit/s of 10.0 Mbit/s" in said
+    assert "No limit of its own held it back" not in said
 
 
 def test_page_is_renewed_in_place_with_what_is_measured_since(

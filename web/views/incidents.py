@@ -10,9 +10,11 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from advisor.history.latency_layers import read_latency_layers
 from advisor.models import Incident
 from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incidents import incident_lines, incident_rows
+from advisor.queries.own_bursts import own_bursts
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
@@ -55,6 +57,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         for number in (party.rate, party.entitlement, party.reservation)
         if number is not None
     ]
+    victims = {party.workload for party in line.victims}
     named = {party.workload for party in (*line.victims, *line.aggressors)}
     advice = row.recommendations.order_by("-created_at")
     return render_page(
@@ -80,4 +83,10 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         scale=rate_scale(row.resource.unit, max(numbers, default=None)),
         advice=list(advice),
         maintenance=proposed_maintenance(row, now),
+        bursts=own_bursts(row.resource, victims, until=min(now, row.ended_at or now)),
+        layers=read_latency_layers(
+            row.resource, since=row.started_at, until=min(now, row.ended_at or now)
+        )
+        if row.resource.traits.costs_by_size
+        else None,
     )

@@ -61,6 +61,7 @@ def _allocations(row: Workload, now: datetime) -> dict[str, Any]:
         "measured": "the last day" if worst is None else _measured(worst),
         "is_promised": any(day.promise.reservation for day in days),
         "throttled_min": _sum([day.throttled_min for day in days]),
+        "bursts": [day for day in days if day.burst],
         "stale": _stale(days, now),
     }
 

@@ -32,7 +32,6 @@ from advisor.core.standing import UNALLOCATED_RATIO
 from advisor.history.allocation_history import (
     asked_history,
     history_over,
-    past_outcomes,
     significant,
 )
 from advisor.history.history import SizedWorkloads
@@ -252,8 +251,7 @@ def _read(
     if shown[0] < shown[1]:
         past = past.outside(*shown).and_then(history_over(fine, policy).past)
     gap = "" if len(past.windows) else "no samples were stored in the past week"
-    past = replace(past, outcomes=past_outcomes(resource), gap=gap)
-    return _Day(before=before, rates=rates, during=during), past
+    return _Day(before=before, rates=rates, during=during), replace(past, gap=gap)
 
 
 def _workloads(

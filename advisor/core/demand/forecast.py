@@ -17,8 +17,9 @@ demand may be all that it wants; its rate is expected in the middle of the latte
 The draws come from fixed numbers, so the same windows give the same forecast.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,7 @@ def forecast(
     least, most = delivered
     rate = divide(expected, np.full(len(expected), (least + most) / 2)).mean(axis=0)
     bursts = BURSTS if comes_in_bursts else 1
-    drawn = _columns([_drawn(one, horizon, bursts, numbers) for one in demands])
+    drawn = _columns(list(_all_drawn(demands, horizon, bursts, numbers)))
     if (parts != 1).any():
         drawn *= np.repeat(_answered(parts, numbers), bursts, axis=0)
     let_through = np.full(DRAWS, least)
@@ -139,18 +140,40 @@ def _expected(demand: Demand, numbers: "_Numbers") -> Floats:
     return np.array([demand.windows.mean()])
 
 
+def _all_drawn(
+    demands: Sequence[Demand], horizon: int, bursts: int, numbers: "_Numbers"
+) -> Iterator[Floats]:
+    """What each may want, (draws · bursts): the bursts of one draw follow each other."""
+    for steady, group in groupby(demands, key=_steady_windows):
+        if not steady:
+            yield from (_drawn(one, horizon, bursts, numbers) for one in group)
+            continue
+        alike = list(group)
+        means = np.array([one.windows for one in alike]).mean(axis=1)
+        wants = _levels(alike, horizon, numbers) * means[:, np.newaxis]
+        yield from np.repeat(wants, bursts, axis=1)
+
+
+def _steady_windows(demand: Demand) -> int:
+    """How many windows it is drawn from with its neighbours; 0 if it is drawn by itself."""
+    alone = demand.is_open or demand.kind is DemandKind.BURSTY or demand.windows.mean() == 0
+    return 0 if alone else len(demand.windows)
+
+
 def _drawn(demand: Demand, horizon: int, bursts: int, numbers: "_Numbers") -> Floats:
-    """What it may want, (draws · bursts): the bursts of one draw follow each other."""
+    """What it may want by itself, (draws · bursts)."""
     if demand.is_open:
         wants = demand.least * MOST_RATIO ** numbers.even((DRAWS,))
         if not np.isfinite(demand.most):
             wants = np.where(numbers.even((DRAWS,)) < 0.5, np.inf, wants)
         return np.repeat(wants, bursts)
-    mean = float(demand.windows.mean())
-    level = np.repeat(_level(demand, horizon, numbers), bursts)
+    if demand.windows.mean() == 0:
+        level = np.zeros(DRAWS * bursts)
+    else:
+        level = np.repeat(_levels([demand], horizon, numbers)[0], bursts)
     if demand.kind is DemandKind.BURSTY:
         return level * np.sort(demand.windows)[_spread(len(demand.windows), bursts, numbers)]
-    return level * mean
+    return level
 
 
 def _spread(count: int, bursts: int, numbers: "_Numbers") -> Indexes:
@@ -173,28 +196,38 @@ def _answered(parts: Floats, numbers: "_Numbers") -> Floats:
     return drawn
 
 
-def _level(demand: Demand, horizon: int, numbers: "_Numbers") -> Floats:
-    """The mean of the windows to come beside that of the windows seen, (draws)."""
-    windows = demand.windows
-    mean = float(windows.mean())
-    if mean == 0:
-        return np.zeros(DRAWS)
-    seen, coming = (
-        _block_means(windows, count, numbers) / mean for count in (len(windows), horizon)
-    )
-    comes_later = np.where(numbers.even((DRAWS,)) < 0.5, numbers.even((DRAWS,)), 0.0)
-    most = demand.deferred / (mean * horizon) / STRETCH
+def _levels(demands: Sequence[Demand], horizon: int, numbers: "_Numbers") -> Floats:
+    """The means of the windows to come beside those of the windows seen, (demands, draws).
+
+    Of demands of as many windows each, whose numbers are drawn one demand after the other.
+    """
+    windows = np.array([one.windows for one in demands])
+    means = windows.mean(axis=1)[:, np.newaxis]
+    length = min(BLOCK, windows.shape[1])
+    blocks = [max(round(count / length), 1) for count in (windows.shape[1], horizon)]
+    drawn = numbers.even((len(demands), DRAWS * (sum(blocks) + 2)))
+    ends = np.cumsum([DRAWS * count for count in (*blocks, 1)])
+    *places, is_later, later = np.split(drawn, ends, axis=1)
+    seen, coming = (_block_means(windows, length, one) / means for one in places)
+    comes_later = np.where(is_later < 0.5, later, 0.0)
+    deferred = np.array([one.deferred for one in demands])[:, np.newaxis]
+    most = deferred / (means * horizon) / STRETCH
     put_off: Floats = 1 + comes_later * most
-    return np.maximum(seen + coming - 1, LEAST_LEVEL) * put_off
+    levels: Floats = np.maximum(seen + coming - 1, LEAST_LEVEL) * put_off
+    return levels
 
 
-def _block_means(windows: Floats, count: int, numbers: "_Numbers") -> Floats:
-    """Means of so many windows drawn in blocks, (draws)."""
-    length = min(BLOCK, len(windows))
-    sums = np.concatenate([[0.0], np.cumsum(windows)])
-    blocks = (sums[length:] - sums[:-length]) / length
-    chosen = numbers.places(len(blocks), (DRAWS, max(round(count / length), 1)))
-    means: Floats = blocks[chosen].mean(axis=1)
+def _block_means(windows: Floats, length: int, drawn: Floats) -> Floats:
+    """Means of windows drawn in blocks of so many, (demands, draws).
+
+    `windows` are (demands, windows), and the numbers `drawn` (demands, draws · blocks).
+    """
+    sums = np.zeros((len(windows), windows.shape[1] + 1))
+    np.cumsum(windows, axis=1, out=sums[:, 1:])
+    blocks = (sums[:, length:] - sums[:, :-length]) / length
+    chosen = (drawn * blocks.shape[1]).astype(np.intp)
+    found = np.take_along_axis(blocks, chosen, axis=1)
+    means: Floats = found.reshape(len(windows), DRAWS, -1).mean(axis=2)
     return means
 
 

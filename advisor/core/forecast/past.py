@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 from statistics import fmean
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from advisor.core.canonical import to_plain
 from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.standing import wanted
@@ -236,6 +237,52 @@ class Past:
             latency_gap=self.latency_gap,
         )
 
+    def plain(self) -> dict[str, Any]:
+        """What JSON keeps of `stored()`, without a row for each of thousands of numbers."""
+        if not self._is_sound():
+            # This says which of the numbers is wrong.
+            self.stored()
+        windows = self.windows
+        columns = (windows.window_s, windows.capacity)
+        return {
+            "windows": [
+                {
+                    "at": at.isoformat().replace("+00:00", "Z"),
+                    "window_s": window_s,
+                    "capacity": capacity,
+                    "demands": demands,
+                }
+                for at, window_s, capacity, demands in zip(
+                    windows.ends,
+                    *(column.tolist() for column in columns),
+                    _plain_rows(windows.demands),
+                    strict=True,
+                )
+            ],
+            "congested": self.congested.tolist(),
+            "rates": [] if self.rates is None else _plain_rows(self.rates),
+            "latency_ms": []
+            if self.latency_ms is None
+            else list(_known(self.latency_ms.tolist())),
+            "outcomes": [to_plain(one) for one in self.outcomes],
+            "gap": self.gap,
+            "latency_gap": self.latency_gap,
+        }
+
+    def _is_sound(self) -> bool:
+        """Whether it may be stored: no length differs, and no number is below 0."""
+        windows, rates, latency_ms = self.windows, self.rates, self.latency_ms
+        lengths = [len(self.congested)]
+        lengths += [len(column) for column in (rates, latency_ms) if column is not None]
+        amounts = (windows.capacity, windows.demands, rates, latency_ms)
+        return (
+            set(lengths) == {len(windows)}
+            and (rates is None or rates.shape == windows.demands.shape)
+            and bool((np.isfinite(windows.window_s) & (windows.window_s > 0)).all())
+            and bool(np.isfinite(windows.capacity).all())
+            and not any(one is not None and (one < 0).any() for one in amounts)
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Past) and self.stored() == other.stored()
 
@@ -303,6 +350,14 @@ class Past:
             latency_ms=np.concatenate(latency) if known else None,
             latency_gap="" if known else later.latency_gap,
         )
+
+
+def _plain_rows(table: Floats) -> list[Any]:
+    """The numbers (windows, allocations), None for one that is infinite or NaN."""
+    rows: list[Any] = table.tolist()
+    for place in np.flatnonzero(~np.isfinite(table).all(axis=1)).tolist():
+        rows[place] = list(_known(rows[place]))
+    return rows
 
 
 def bounds_of(past: Past) -> Row:

@@ -18,7 +18,7 @@ from psycopg.pq import Format
 
 from advisor.core.stored_hour import QUARTER_S, QuarterValues
 from ingest.core.grid import microseconds
-from ingest.grid_reader import POSTGRES_EPOCH_US
+from ingest.fetched_readings import POSTGRES_EPOCH_US
 
 QUARTER = timedelta(seconds=QUARTER_S)
 _QUARTER_US = QUARTER_S * 1_000_000

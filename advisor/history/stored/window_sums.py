@@ -66,7 +66,9 @@ class WindowSums:
         high = min(-((grid.since_us - begin_us - count * step_us) // grid.window_us), grid.count)
         if low >= high:
             return
-        target, known = self._sums[counter : counter + len(lines)], np.maximum(lines, 0)
+        target = self._sums[counter : counter + len(lines)]
+        # Mostly all is known, and to look is cheaper than to copy a day.
+        known = np.maximum(lines, 0) if lines.min(initial=0) < 0 else lines
         rows = _consecutive(own)
         ahead, rest_us = divmod(begin_us - grid.since_us, step_us)
         if rest_us or grid.window_us % step_us:

@@ -52,7 +52,7 @@ def measured(rate: float, *, backlogged: int = 10) -> Measurement:
         backlogged_samples=backlogged,
         backlog_bytes=0,
         drops=0,
-        overlimits=0,
+        overlimits=7,
     )
 
 
@@ -238,7 +238,7 @@ def test_what_waited_in_the_kernel_is_stored(cluster: Cluster) -> None:
     row = ComplianceRecord.objects.first()
     assert row is not None
     assert (row.window_s, row.sample_count, row.backlogged_samples) == (60.0, 10, 7)
-    assert (row.backlog_bytes, row.drops) == (0, 0)
+    assert (row.backlog_bytes, row.drops, row.overlimits) == (0, 0, 7)
 
 
 def test_same_report_twice_is_stored_once(cluster: Cluster) -> None:

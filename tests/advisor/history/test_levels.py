@@ -248,5 +248,5 @@ def test_statements_do_not_grow_with_resources(disk: Resource, count: int) -> No
         read_levels(disks, since=NOON, until=NOON + HOUR)
         save_points({one: [busy(3), idle(4)] for one in disks}, with_status=True)
 
-    # 2 to draw a day, 2 to read levels; 2 to find the newest and 1 to write it.
-    assert len(asked) == 2 + 2 + 2 + 1
+    # 2 to draw a day, 1 to read levels; 2 to find the newest and 1 to write it.
+    assert len(asked) == 2 + 1 + 2 + 1

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from advisor.decisions import inventory
-from advisor.models import Allocation, ResourceKind
+from advisor.models import Allocation, ComplianceRecord, ResourceKind
 from advisor.queries.workload_day import AllocationDay, allocation_days
+from tests.advisor.agent_reports import tell_bursts
 from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
@@ -79,3 +80,33 @@ def test_nothing_reserved_is_never_unmet(cluster: Cluster) -> None:
     day = day_of(allocation)
 
     assert (day.unmet_min, day.throttled_min, day.met_ratio) == (0, 0, None)
+
+
+def limited(cluster: Cluster) -> Allocation:
+    """An allocation of an uplink that hits its limit in bursts."""
+    allocation = cluster.allocations[0]
+    Allocation.objects.filter(pk=allocation.pk).update(limit=10e6, reservation=0.0)
+    tell_bursts(allocation, now=NOW)
+    return allocation
+
+
+def test_own_limit_that_is_hit_between_two_averages_is_told(cluster: Cluster) -> None:
+    allocation = limited(cluster)
+
+    burst = day_of(allocation).burst
+
+    assert burst is not None
+    assert burst.ratio == pytest.approx(1 / 6)
+    # 100 kB at 10 Mbit/s
+    assert burst.wait_s == pytest.approx(0.08)
+    assert burst.looks == 120
+
+
+@pytest.mark.parametrize("change", [{"overlimits": 0}, {"overlimits": None}])
+def test_queue_that_no_limit_made_is_not_told(
+    cluster: Cluster, change: dict[str, int | None]
+) -> None:
+    allocation = limited(cluster)
+    ComplianceRecord.objects.update(**change)
+
+    assert day_of(allocation).burst is None

@@ -61,6 +61,8 @@ def summarize_columns(rates: Floats, *, span_days: float) -> list[RateSummary | 
         parts.append((np.array([one]), line[~np.isnan(line)][np.newaxis]))
     for places, known in parts:
         means = known.mean(axis=1)
+        # Parting it at all these places takes twice as long as sorting it first.
+        known.sort(axis=1)
         percentiles = np.percentile(known, [50, 90, 95, 99], axis=1, overwrite_input=True)
         for place, mean, (p50, p90, p95, p99) in zip(
             places.tolist(), means.tolist(), percentiles.T.tolist(), strict=True

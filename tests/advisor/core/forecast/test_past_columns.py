@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +25,18 @@ def test_columns_are_stored_and_taken_back_as_they_were(past: Past) -> None:
     assert text == dumps(past.stored())
     assert dumps(loads(Past, text)) == text
     assert Past.of(past.stored()) == past
+
+
+@given(counts.flatmap(pasts), st.data())
+def test_a_past_with_a_number_below_zero_is_not_written(past: Past, data) -> None:
+    if not len(past.windows):
+        return
+    column = data.draw(st.sampled_from(["capacity", "demands"]))
+    places = np.ndindex(getattr(past.windows, column).shape)
+    getattr(past.windows, column)[data.draw(st.sampled_from(list(places)))] = -1.0
+
+    with pytest.raises(ValueError, match="it must be a finite number of at least 0"):
+        dumps(past)
 
 
 @given(counts.flatmap(pasts), times, times)

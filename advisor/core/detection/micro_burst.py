@@ -1,0 +1,138 @@
+"""Bursts into an own limit that averages do not show: full for 200 ms of each second, say.
+
+A limit of a fifth of the time is a mean far below the limit. What shows it are looks at the queue
+behind the limit: while something waits there, the limit lets through all that it allows. So the
+part of the looks that find a queue is the part of the time at the limit, and it is at most the
+mean over the limit. A queue that waits while less is sent waits for something else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from advisor.core.explanation.rounding import rounded
+from advisor.core.quantity import format_rate
+from advisor.core.resource import Unit
+from advisor.core.waterfill import Booleans, Floats
+
+FEWEST_LOOKS = 60
+"""With fewer looks the part of the time is not known."""
+FEWEST_FULL = 6
+"""So many looks must find a queue: one or two are chance."""
+LEAST_WAIT_S = 0.01
+"""A queue that takes less time is that of packets which came together, not of a burst."""
+MOST_MEAN_RATIO = 0.5
+"""From this part of the limit on the mean itself tells of the limit."""
+SPREAD = 1.645
+"""Standard deviations on both sides of which 90 % lie."""
+SURE_SPREAD = 4.0
+"""So far from what is possible, looks are no chance."""
+PER_SECOND_FROM = 0.05
+"""From this part of the time on it is told by the second, below by the minute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LimitLooks:
+    """Looks at the queue of one allocation behind its limit, (looks) each; NaN is not known.
+
+    `waiting_bits` waited at the look. Since the look before it sent at the mean `rate`, in bits
+    per second, under the `limit`, which held something back `held` times.
+    """
+
+    rate: Floats
+    limit: Floats
+    waiting_bits: Floats
+    held: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBurst:
+    """The part of the time at the own limit, and between which bounds it is by 9 of 10.
+
+    `rate` is the mean over all looks, `wait_s` how long the longest queue that was seen takes.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    rate: float
+    limit: float
+    wait_s: float
+    looks: int
+
+    @property
+    def text(self) -> str:
+        """What it does, in words that follow its name."""
+        return (
+            f"hits its own limit for {self._part}, "
+            f"by {self.looks:,} looks at its queue), "
+            f"while its mean is {format_rate(self.rate, Unit.BITS_PER_S)} "
+            f"of {format_rate(self.limit, Unit.BITS_PER_S)}; "
+            f"what comes then waits for up to {self.wait_s * 1000:.0f} ms"
+        )
+
+    @property
+    def _part(self) -> str:
+        """The part of the time in units that people feel."""
+        if self.ratio >= PER_SECOND_FROM:
+            part, low, high = (f"{one * 1000:.0f}" for one in (self.ratio, self.low, self.high))
+            return f"{part} ms of each second ({low} to {high} ms"
+        part, low, high = (f"{one * 60:.1f}" for one in (self.ratio, self.low, self.high))
+        return f"{part} s of each minute ({low} to {high} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoBurst:
+    """Why no burst is told."""
+
+    reason: str
+
+
+def find_micro_burst(looks: LimitLooks) -> MicroBurst | NoBurst:
+    """Whether the own limit is hit in bursts that the mean does not show."""
+    own = ~np.isnan(looks.rate + looks.waiting_bits + looks.held) & (looks.limit > 0)
+    count = int(np.count_nonzero(own))
+    if count < FEWEST_LOOKS:
+        return NoBurst(reason=f"{count} looks at its queue, {FEWEST_LOOKS} are needed")
+    rate, limit = looks.rate[own], looks.limit[own]
+    wait_s = looks.waiting_bits[own] / limit
+    # The mean of the parts, should the limit have changed meanwhile.
+    mean_ratio = float((rate / limit).mean())
+    if mean_ratio >= MOST_MEAN_RATIO:
+        return NoBurst(reason=f"its mean is {mean_ratio:.0%} of its limit, which averages show")
+    full = _full(wait_s, looks.held[own])
+    hits = int(np.count_nonzero(full))
+    if hits < FEWEST_FULL:
+        return NoBurst(reason=f"{hits} of {count} looks found a queue behind its limit")
+    low, high = _bounds(hits, count, SPREAD)
+    if _bounds(hits, count, SURE_SPREAD)[0] > mean_ratio:
+        return NoBurst(
+            reason=f"a queue waits for {hits / count:.0%} of the time, while it sends "
+            f"{mean_ratio:.0%} of its limit: it waits for something else"
+        )
+    return MicroBurst(
+        ratio=rounded(min(hits / count, mean_ratio)),
+        low=rounded(min(low, mean_ratio)),
+        high=rounded(min(high, mean_ratio)),
+        rate=rounded(float(rate.mean())),
+        limit=rounded(float(limit[-1])),
+        wait_s=rounded(float(wait_s[full].max())),
+        looks=count,
+    )
+
+
+def _full(wait_s: Floats, held: Floats) -> Booleans:
+    """The looks that find a queue which the limit made."""
+    found: Booleans = (wait_s >= LEAST_WAIT_S) & (held > 0)
+    return found
+
+
+def _bounds(hits: int, count: int, spread: float) -> tuple[float, float]:
+    """Wilson's interval of a part (E. B. Wilson, 1927)."""
+    part, square = hits / count, spread**2 / count
+    middle = part + square / 2
+    half = spread * sqrt(part * (1 - part) / count + square / count / 4)
+    return (middle - half) / (1 + square), (middle + half) / (1 + square)
