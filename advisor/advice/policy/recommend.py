@@ -27,6 +27,7 @@ from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.core.canonical import dumps, to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.explanation.answer import InsufficientData, NoChange
+from advisor.history.rollout_gap import PLACE, rollout_gap_text, watched_rollouts
 from advisor.models import (
     Allocation,
     Incident,
@@ -88,7 +89,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     muting = muting_of(incident, newest.planned, now=now)
     if newest.has_pools:
         return _save_gap(status, POOLS_GAP)
-    if reason := _held_up(status, incident, muting, standing.draft, now):
+    if reason := newest.rollout_gap or _held_up(status, incident, muting, standing.draft, now):
         return _save_gap(status, reason)
     until = status.judged_until or now
     look = partial(policy_inputs, resource, incident, policy=policy, until=until, now=now)
@@ -144,13 +145,14 @@ class _Newest:
     """The newest incident with the status, and the maintenance windows of its organisation.
 
     `policy` says what the newest one grants since when. `has_pools`: workloads are in pools, or
-    that policy says so.
+    that policy says so. `rollout_gap` is why advice waits for a version that rolls out, or empty.
     """
 
     incident: Incident | None = None
     policy: Policy | None = None
     planned: Sequence[MaintenanceWindow] = ()
     has_pools: bool = False
+    rollout_gap: str = ""
 
 
 def _newest(resource: Resource) -> _Newest:
@@ -158,6 +160,7 @@ def _newest(resource: Resource) -> _Newest:
     granted = Policy.objects.filter(resource=OuterRef("resource")).order_by("-version")
     plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations", pools="pools")
     members = Allocation.objects.filter(resource=OuterRef("resource"), pool__isnull=False)
+    watched = watched_rollouts().filter(policy__resource=OuterRef("resource"))
     incident = (
         Incident.objects.filter(resource=resource)
         .select_related("resource__status")
@@ -165,6 +168,7 @@ def _newest(resource: Resource) -> _Newest:
             policy=Subquery(granted.values(plain=plain)[:1]),
             planned=maintenance_windows_beside(OuterRef("organisation")),
             has_pools=Exists(members),
+            rolling_out=Subquery(watched.order_by("-policy__version").values(plain=PLACE)[:1]),
         )
         .order_by("-started_at")
         .first()
@@ -177,7 +181,14 @@ def _newest(resource: Resource) -> _Newest:
         policy = Policy(resource=resource, **incident.policy | {"created_at": created_at})
     planned = maintenance_windows_in(incident.planned)
     has_pools = incident.has_pools or bool(policy and policy.pools)
-    return _Newest(incident=incident, policy=policy, planned=planned, has_pools=has_pools)
+    place = incident.rolling_out
+    return _Newest(
+        incident=incident,
+        policy=policy,
+        planned=planned,
+        has_pools=has_pools,
+        rollout_gap=rollout_gap_text(**place) if place else "",
+    )
 
 
 def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:

@@ -30,7 +30,7 @@ from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import judge_alone
 from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import Phase, net_lines, send
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster
 
 pytestmark = pytest.mark.django_db
 
@@ -354,6 +354,7 @@ def test_approved_advice_is_in_force_and_not_given_again(
         user=cluster.people.owner,
         now=NOW,
     )
+    end_guards()
 
     advice = recommend(resource=cluster.uplink, now=NOW)
 
