@@ -919,8 +919,11 @@ class ResourceDetail:
     maintenance_window: str | None
     mode: ReservationMode
     name: str
+    pool_limits: float | None
     reached_by: list[Reached]
     reason: str
+    reservable: float | None
+    reserved: float
     size_bytes: float | None
     state: CongestionState
     state_since: datetime | None

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Sum
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -23,6 +22,7 @@ from advisor.history.shared_names import shared_names, shared_sentence
 from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, Incident, Policy, Recommendation, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
+from advisor.queries.commitments import commitment_of
 from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
 from advisor.queries.full_days import full_day_text
@@ -94,7 +94,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         "silence": silence_text(row, at=now),
         "shared": shared_sentence(shared_names(row, at=now)),
         "load": newest_loads([row.pk], since=now - DAY).get(row.pk),
-        "reserved": row.allocations.aggregate(total=Sum("reservation"))["total"],
+        "commitment": commitment_of(row),
         "full_day": full_day_text(row),
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),
     }

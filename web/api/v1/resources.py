@@ -18,6 +18,7 @@ from advisor.decisions.inventory import add_resource, change_resource, set_queue
 from advisor.models import ReservationMode, Resource, ResourceKind, State, ThresholdMode, Unit
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
 from advisor.pipeline.muting import muted_resources
+from advisor.queries.commitments import commitment_of
 from advisor.queries.full_days import full_day_plain
 from advisor.queries.resources import resource_line
 from advisor.resource_kinds.registry import stated_kinds
@@ -86,6 +87,9 @@ class ResourceDetail(ResourceLine):
     discovered: bool
     vanished_at: datetime | None
     reached_by: list[Reached]
+    reserved: float
+    reservable: float | None
+    pool_limits: float | None = Field(description="of its pools together")
     full_day: FullDay
 
 
@@ -256,6 +260,7 @@ def _detail(row: Resource, response: HttpResponse) -> dict[str, Any]:
     now = timezone.now()
     tagged(response, _tag(row))
     budget = budget_of(row, shared_budget(row.organisation_id))
+    commitment = commitment_of(row)
     attached = row.attachments.select_related("host").order_by("host__name", "device")
     return {
         **_line(row, muted_resources(row.organisation, now=now), now),
@@ -276,5 +281,8 @@ def _detail(row: Resource, response: HttpResponse) -> dict[str, Any]:
             {"host": at.host.name, "device": at.device, "queue_depth": at.device_queue_depth}
             for at in attached
         ],
+        "reserved": commitment.reserved,
+        "reservable": commitment.reservable,
+        "pool_limits": commitment.pool_limits,
         "full_day": full_day_plain(row),
     }
