@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 
-from django.db import transaction
 from django.db.models import Prefetch, Q
 
 from advisor.core.demand.full_day import HORIZON_DAYS, LONGEST_PAST_DAYS, FullDay, full_day
@@ -23,6 +22,12 @@ from ingest.open_hours import HOUR, SETTLED_AFTER
 
 MOST_DAYS = 30
 """Days that are read at once."""
+
+
+_KEPT = [
+    "members", "last_day", "peaks", "full_rate", "until_day", "soonest_day", "median_day",
+    "latest_day", "reached_day", "ahead", "gap",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,22 +92,26 @@ def foresee(*, resource: Resource, now: datetime, limit_s: float) -> bool:
             return False
 
 
-@transaction.atomic
 def _read_some(resource: Resource, last: date, *, now: datetime) -> bool:
-    """Read the oldest days that are not known of all; True if none is left."""
-    Resource.objects.select_for_update(no_key=True).get(pk=resource.pk)
+    """Read the oldest days that are not known of all; True if none is left.
+
+    Reading takes a while, so nothing is held meanwhile: who does the same at once stores the same.
+    """
     subjects = _subjects(resource)
     begin = _begin(resource, last, now)
-    rows = [_outlook(resource, one, begin) for one in subjects]
+    stored = {one.pool_id: one for one in DemandOutlook.objects.filter(resource=resource)}
+    rows = [_outlook(resource, one, begin, stored) for one in subjects]
     oldest = min(row.last_day for row in rows)
     count = min((last - oldest).days, MOST_DAYS)
     if count > 0:
         _extend(resource, rows, first=oldest + DAY, days=count)
     is_done = oldest + count * DAY >= last
-    for row, subject in zip(rows, subjects, strict=True):
-        if is_done:
+    if is_done:
+        for row, subject in zip(rows, subjects, strict=True):
             _foretell(row, subject)
-        row.save()
+    DemandOutlook.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["resource", "pool"], update_fields=_KEPT
+    )
     return is_done
 
 
@@ -115,13 +124,23 @@ def _begin(resource: Resource, last: date, now: datetime) -> date:
     return min(last, max(earliest, first.astimezone(UTC).date() - DAY))
 
 
-def _outlook(resource: Resource, subject: _Subject, begin: date) -> DemandOutlook:
-    """The stored row, without its peaks if they are of other members or of long ago."""
-    row = DemandOutlook.objects.filter(resource=resource, pool=subject.pool).first()
-    if row is None or row.members != subject.members or row.last_day < begin:
-        key = row.pk if row else None
-        row = DemandOutlook(pk=key, resource=resource, pool=subject.pool, last_day=begin)
+def _outlook(
+    resource: Resource,
+    subject: _Subject,
+    begin: date,
+    stored: Mapping[int | None, DemandOutlook],
+) -> DemandOutlook:
+    """The row to store, without its peaks if they are of other members.
+
+    Days that nobody read while they were kept stay unknown.
+    """
+    row = stored.get(subject.pool.pk if subject.pool else None)
+    if row is None or row.members != subject.members:
+        row = DemandOutlook(resource=resource, pool=subject.pool, last_day=begin)
     row.members = subject.members
+    if row.last_day < begin:
+        lost: Peaks = [None] * (begin - row.last_day).days
+        row.peaks, row.last_day = [*row.peaks, *lost], begin
     return row
 
 

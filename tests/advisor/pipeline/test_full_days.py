@@ -166,6 +166,20 @@ def test_few_days_are_not_enough(
     assert outlook(None).gap == "not enough history: 10 of 28 days are known"
 
 
+def test_days_that_nobody_read_in_time_are_unknown(
+    cluster: Cluster, read: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(cluster)
+    kept_since = MORNING + 5 * DAY
+    monkeypatch.setattr(full_days, "first_samples", lambda rows, now: {rows[0].pk: kept_since})
+
+    run(cluster, now=MORNING + 7 * DAY)
+
+    # Those of the 20th to the 24th are gone; of the 25th history begins in the morning.
+    assert outlook("web").peaks == [40 * MBIT] * 30 + [None] * 5 + [40 * MBIT] * 2
+    assert outlook("web").last_day == NEWEST + 7 * DAY
+
+
 def test_host_that_never_sent_has_nothing_to_read(
     cluster: Cluster, read: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
