@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.core.admission import TOLERANCE, Admission, RequestedReservation
+from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.quantity import format_rate
 
@@ -41,6 +42,19 @@ def pool_terms_text(pool: PoolTerms, unit: str) -> str:
     limited = "" if pool.limit is None else f"at most {format_rate(pool.limit, unit)}"
     counts = "shares of its members" if pool.shares is None else f"{pool.shares} shares"
     return ", ".join(part for part in (reserved, limited, counts) if part)
+
+
+def changed_pools(
+    before: Sequence[PoolTerms], after: Sequence[PoolTerms], names: Mapping[int, str], unit: str
+) -> list[str]:
+    """What differs between the pools of two policies, in words; `names` are of allocations."""
+    known = {pool.pool: pool for pool in before}
+    words = []
+    for pool in after:
+        if pool != known.pop(pool.pool, None):
+            who = listed(names[member] for member in pool.members if member in names)
+            words.append(f"pool {pool.name} of {who} ({pool_terms_text(pool, unit)})")
+    return words + [f"no pool {pool.name}" for pool in known.values()]
 
 
 def check_members(pools: Sequence[PoolTerms], reservations: Mapping[int, float]) -> None:
