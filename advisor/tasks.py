@@ -40,6 +40,9 @@ MOST_LEARNING = 20
 ADVISE_EVERY_S = 300.0
 LEARN_EVERY_S = 300.0
 STORE_EVERY_S = 300.0
+FORESEE_EVERY_S = 600.0
+FORESEE_LIMIT_S = 30.0
+"""A turn ends after so long with the month that it reads; the rest waits for the next."""
 NATURAL_EVERY_S = 300.0
 NATURAL_LIMIT_S = 10.0
 """A turn ends after so long with the stretch that it is at; the rest waits for the next."""
@@ -240,6 +243,25 @@ def score_natural_changes(resource_id: int) -> None:
         natural.score_natural_changes(
             resource=resource, now=timezone.now(), limit_s=NATURAL_LIMIT_S
         )
+
+
+@shared_task
+def foresee_everywhere() -> None:
+    """Queue a forecast per resource with a day that is not read yet."""
+    from advisor.pipeline.full_days import resources_to_foresee
+
+    due = resources_to_foresee(now=timezone.now())
+    _queue_turns(foresee_full_day, due, most=MOST_UPKEEP, every_s=FORESEE_EVERY_S)
+
+
+@shared_task
+def foresee_full_day(resource_id: int) -> None:
+    """Foretell when demand reaches what one resource and its pools have."""
+    from advisor.pipeline import full_days
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        full_days.foresee(resource=resource, now=timezone.now(), limit_s=FORESEE_LIMIT_S)
 
 
 @shared_task

@@ -31,6 +31,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # Somebody waits for the report.
     "import": {"task": "advisor.tasks.import_everywhere", "schedule": 5.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
+    # A new day is known an hour and a half after its end.
+    "foresee": {"task": "advisor.tasks.foresee_everywhere", "schedule": 600.0},
     # Somebody waits for the first disk of a new host.
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 10.0},
     # An organisation's turn comes every five minutes; hours are sealed soon after they settled.

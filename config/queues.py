@@ -46,6 +46,7 @@ QUEUES = (
         tasks=(
             "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
             "score_everywhere", "score_prediction", "score_natural_changes",
+            "foresee_everywhere", "foresee_full_day",
             "tidy", "maintain_samples", "store_everywhere", "store_organisation",
             "delete_everywhere", "delete_organisation",
         ),

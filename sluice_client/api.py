@@ -129,6 +129,16 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """The busiest quarter of an hour of the day so many days ahead; 80 % lie between."""
+
+    days: int
+    high: float
+    low: float
+    median: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmBudgetState:
     """The budget of all, with those of resources beside it."""
 
@@ -295,6 +305,24 @@ class Entitlements:
     items: list[Entitlement]
     policy_version: int | None
     unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullDay:
+    """The day on which a daily peak first reaches `full_rate`.
+
+    80 % of outcomes lie between `soonest_day` and `latest_day`; null is after `until_day`.
+    """
+
+    ahead: list[Ahead]
+    full_rate: float | None = None
+    gap: str
+    last_day: str | None = None
+    latest_day: str | None = None
+    median_day: str | None = None
+    reached_day: str | None = None
+    soonest_day: str | None = None
+    until_day: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -756,6 +784,7 @@ class PoolRow:
     A pool as it is stated, in its `unit`; without shares each member counts with its own.
     """
 
+    full_day: FullDay
     id: int
     limit: float | None
     members: list[str]
@@ -880,6 +909,7 @@ class ResourceDetail:
     discovered: bool
     disks: str
     evaluated_at: datetime | None
+    full_day: FullDay
     id: int
     is_stale: bool
     kind: str
@@ -889,8 +919,11 @@ class ResourceDetail:
     maintenance_window: str | None
     mode: ReservationMode
     name: str
+    pool_limits: float | None
     reached_by: list[Reached]
     reason: str
+    reservable: float | None
+    reserved: float
     size_bytes: float | None
     state: CongestionState
     state_since: datetime | None

@@ -1,9 +1,11 @@
 """A pool of allocations on one uplink, as it was approved, and what it reserves."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.core.admission import TOLERANCE, RequestedReservation
+from advisor.core.admission import TOLERANCE, Admission, RequestedReservation
+from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.quantity import format_rate
 
@@ -42,6 +44,19 @@ def pool_terms_text(pool: PoolTerms, unit: str) -> str:
     return ", ".join(part for part in (reserved, limited, counts) if part)
 
 
+def changed_pools(
+    before: Sequence[PoolTerms], after: Sequence[PoolTerms], names: Mapping[int, str], unit: str
+) -> list[str]:
+    """What differs between the pools of two policies, in words; `names` are of allocations."""
+    known = {pool.pool: pool for pool in before}
+    words = []
+    for pool in after:
+        if pool != known.pop(pool.pool, None):
+            who = listed(names[member] for member in pool.members if member in names)
+            words.append(f"pool {pool.name} of {who} ({pool_terms_text(pool, unit)})")
+    return words + [f"no pool {pool.name}" for pool in known.values()]
+
+
 def check_members(pools: Sequence[PoolTerms], reservations: Mapping[int, float]) -> None:
     """Refuse a pool whose members reserve more than its limit; `reservations` by allocation."""
     for pool in pools:
@@ -51,6 +66,35 @@ def check_members(pools: Sequence[PoolTerms], reservations: Mapping[int, float])
                 f"the members of pool {pool.name} reserve {reserved:g}, "
                 f"and its limit is {pool.limit:g}"
             )
+
+
+def admit_beside_pools(
+    reservable: float,
+    requests: Sequence[tuple[int, RequestedReservation]],
+    pools: Sequence[PoolTerms],
+) -> Admission:
+    """As `admit`, of allocations of which some are in pools, whose reservations come first.
+
+    What members reserve is in their pool's; beyond it, it counts besides, up to the pool's limit.
+    """
+    check_amount("reservable", reservable)
+    pool_of = {member: pool for pool in pools for member in pool.members}
+    inside = {pool.pool: 0.0 for pool in pools}
+    reserved, refused = sum(pool.reservation for pool in pools), []
+    for allocation, request in requests:
+        pool, more, most = pool_of.get(allocation), request.reservation, math.inf
+        if pool is not None:
+            members = inside[pool.pool] + request.reservation
+            more = max(pool.reservation, members) - max(pool.reservation, inside[pool.pool])
+            most = math.inf if pool.limit is None else pool.limit - inside[pool.pool]
+        is_in_pool = request.reservation <= most * (1 + TOLERANCE)
+        if is_in_pool and (more == 0 or reserved + more <= reservable * (1 + TOLERANCE)):
+            reserved += more
+            if pool is not None:
+                inside[pool.pool] += request.reservation
+        else:
+            refused.append(request.workload)
+    return Admission(reservable=reservable, reserved=reserved, refused=tuple(refused))
 
 
 def reserved_together(

@@ -27,6 +27,7 @@ from advisor.decisions.rollouts.begin import begin_rollout, terms_of
 from advisor.decisions.rollouts.changes import BY_ITSELF
 from advisor.errors import DecisionRefused
 from advisor.history.publishing_gap import publishing_gap
+from advisor.history.rollout_gap import rollout_gap
 from advisor.history.stated_pools import pool_terms
 from advisor.models import (
     Policy,
@@ -79,6 +80,7 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
             "rollouts are stopped, so no new policy can begin; resume them with: "
             "sluice rollout resume"
         )
+    _require_its_turn(recommendation)
     pools = json.loads(recommendation.inputs).get("pools_after", [])
     stated = list(map(to_plain, pool_terms(recommendation.resource)))
     if pools != stated:
@@ -100,6 +102,25 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
     begin_rollout(policy=policy, who=user.get_username(), why=why, now=now)
     publish_documents(resource=recommendation.resource, now=now)
     return policy
+
+
+def _require_its_turn(recommendation: Recommendation) -> None:
+    """Refuse advice while a version rolls out; what a person composed takes its place.
+
+    What was measured meanwhile is of two policies, and the guard has still to say of the newer.
+    """
+    # Whoever decides at the same time comes before or after.
+    resource = Resource.objects.select_for_update(no_key=True).get(pk=recommendation.resource_id)
+    if gap := waits_for_rollout(recommendation):
+        raise DecisionRefused(f"{resource}: {gap}; wait for it, go on with it or roll it back")
+
+
+def waits_for_rollout(recommendation: Recommendation) -> str:
+    """Why the policy that it advises has to wait; empty for drafts and other advice."""
+    kind = kind_of(recommendation)
+    if kind is None or not kind.publishes or recommendation.kind == DRAFT:
+        return ""
+    return rollout_gap(recommendation.resource)
 
 
 def _set(recommendation: Recommendation, facts: Mapping[str, Mapping[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from advisor.models.congestion import (
     ResourceStatus,
     StateRun,
 )
+from advisor.models.demand_outlook import DemandOutlook
 from advisor.models.failed_work import FailedWork
 from advisor.models.history import (
     Chunk,
@@ -58,6 +59,7 @@ __all__ = [
     "Chunk",
     "ComplianceRecord",
     "Day",
+    "DemandOutlook",
     "DetectorCheckpoint",
     "DroppedHistory",
     "EarlierStates",

@@ -9,16 +9,21 @@ from advisor.core.canonical import from_plain
 from advisor.core.pools import PoolTerms, pool_terms_text
 from advisor.history.stated_pools import pool_terms
 from advisor.models import Policy, PublishedDocument, Resource
+from advisor.queries.full_days import full_day_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolLine:
-    """One pool as it is stated; `state` says what of it hosts were given."""
+    """One pool as it is stated; `state` says what of it hosts were given.
+
+    `full_day` says when its members reach what it has.
+    """
 
     name: str
     terms: str
     members: tuple[str, ...]
     state: str
+    full_day: str
 
 
 def pool_lines(resource: Resource, policy: Policy | None) -> list[PoolLine]:
@@ -30,14 +35,28 @@ def pool_lines(resource: Resource, policy: Policy | None) -> list[PoolLine]:
     if not (stated or approved):
         return []
     names = dict(resource.allocations.values_list("pk", "workload__name"))
+    rows = resource.pools.select_related("resource").prefetch_related("demand_outlooks")
+    full_days = {row.pk: full_day_text(row) for row in rows}
     document = _document(resource)
     known = {pool.pool: pool for pool in approved}
     gone = [pool for pool in approved if pool.pool not in {one.pool for one in stated}]
     return [
-        _line(pool, names, resource, _state(pool, known.get(pool.pool), resource, document))
+        _line(
+            pool,
+            names,
+            resource,
+            state=_state(pool, known.get(pool.pool), resource, document),
+            full_day=full_days[pool.pool],
+        )
         for pool in stated
     ] + [
-        _line(pool, names, resource, "removed, but the newest policy has it still")
+        _line(
+            pool,
+            names,
+            resource,
+            state="removed, but the newest policy has it still",
+            full_day="not foretold: it was removed",
+        )
         for pool in gone
     ]
 
@@ -48,12 +67,15 @@ def terms_in(policy: Policy | None) -> tuple[PoolTerms, ...]:
     return tuple(from_plain(PoolTerms, one) for one in plain)
 
 
-def _line(pool: PoolTerms, names: dict[int, str], resource: Resource, state: str) -> PoolLine:
+def _line(
+    pool: PoolTerms, names: dict[int, str], resource: Resource, *, state: str, full_day: str
+) -> PoolLine:
     return PoolLine(
         name=pool.name,
         terms=pool_terms_text(pool, resource.unit),
         members=tuple(sorted(names[member] for member in pool.members if member in names)),
         state=state,
+        full_day=full_day,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,10 +12,11 @@ from django.db.models import Case, IntegerField, Value, When
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
-from advisor.core.canonical import CanonicalError, loads
+from advisor.core.canonical import CanonicalError, from_plain, loads
 from advisor.core.enumeration import clauses
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.mechanism_choice import choose_mechanism
+from advisor.core.pools import PoolTerms, changed_pools
 from advisor.history.held_policies import WITH_ROLLOUT
 from advisor.models import (
     OPEN_STATES,
@@ -27,6 +29,7 @@ from advisor.models import (
 from advisor.models.recommendation import RecommendationQuerySet
 from advisor.queries.allocations import policy_in_force
 from advisor.queries.past_table import PastTable, past_table
+from advisor.queries.pools import terms_in
 from advisor.queries.scope import Scope
 from enforcers.contract import Unit, read_support
 
@@ -83,6 +86,7 @@ class RecommendationDetail:
     answer: Answer | PolicyDraft | None
     in_force: Policy | None
     changes: tuple[Change, ...]
+    pool_changes: tuple[str, ...]
     effects: tuple[Effect, ...]
     reach: Reach
     policy: Policy | None
@@ -136,6 +140,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
         answer=answer,
         in_force=in_force,
         changes=tuple(_changes(answer, in_force)) if answer else (),
+        pool_changes=_pool_changes(row, answer, in_force) if answer else (),
         effects=tuple(_effects(answer, policy)) if answer else (),
         reach=_reach(answer, allocations),
         policy=policy,
@@ -178,6 +183,15 @@ def _changes(answer: Answer | PolicyDraft, in_force: Policy | None) -> list[Chan
             if old != new
         )
     return changes
+
+
+def _pool_changes(
+    row: Recommendation, answer: Answer | PolicyDraft, in_force: Policy | None
+) -> tuple[str, ...]:
+    """What of the pools differs from the newest policy, in words."""
+    after = [from_plain(PoolTerms, one) for one in json.loads(row.inputs).get("pools_after", ())]
+    names = {item.allocation: item.workload for item in answer.allocations}
+    return tuple(changed_pools(terms_in(in_force), after, names, row.resource.unit))
 
 
 def _effects(answer: Answer | PolicyDraft, policy: Policy | None) -> list[Effect]:

@@ -49,6 +49,11 @@ PARTS = {
         ("search of 6 h for starts and stops, CPU beside a scan of its rows", "ratio", "<= 1"),
         ("search of 6 h for starts and stops, queries", "queries", "<= 20"),
     ],
+    "full-days": [
+        ("a new day of 2000 workloads foretold, CPU", "s", "<= 60"),
+        ("a month of 2000 workloads foretold, CPU", "s", "<= 600"),
+        ("a new day of an uplink foretold, queries", "queries", "<= 25"),
+    ],
     "pause": [("windows never judged after a pause", "windows", "<= 0")],
     "month": [("a month of 300 workloads judged after an import", "s", "< 300")],
     "idle": [
@@ -160,6 +165,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
     """Each part by name."""
     from bench.fleet.advice import advice_rows
     from bench.fleet.footprint import footprint_rows
+    from bench.fleet.full_days import full_day_rows
     from bench.fleet.idle import idle_rows
     from bench.fleet.judging import month_rows, pause_rows, slope_rows, window_rows
     from bench.fleet.live import live_rows
@@ -175,6 +181,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "window": lambda: window_rows(stage),
         "advice": lambda: advice_rows(stage),
         "natural": lambda: natural_rows(stage),
+        "full-days": lambda: full_day_rows(stage),
         "pause": lambda: pause_rows(stage),
         "month": lambda: month_rows(SMALL_FLEET, stage.say),
         "placement": lambda: placement_rows(stage),

@@ -25,10 +25,12 @@ from advisor.advice.policy.natural import LOOK, score_natural_changes
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
+from advisor.decisions.pools import set_pool
 from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
 from advisor.pipeline.detect import detect
+from advisor.pipeline.full_days import foresee, resources_to_foresee
 from advisor.pipeline.groups import GROUP_SIZE, judge_together
 from advisor.pipeline.learn_thresholds import resources_to_learn
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
@@ -188,6 +190,23 @@ NATURAL_LOOK = LOOK
 def score_natural(resource: Resource, now: datetime) -> int:
     """Score the forecast on workloads that switched by themselves; how many."""
     return score_natural_changes(resource=resource, now=now, limit_s=600.0)
+
+
+def pool_half(uplink: Resource) -> None:
+    """Put every second workload of an uplink into a pool that may have half of it."""
+    names = list(uplink.allocations.order_by("pk").values_list("workload__name", flat=True))
+    limit = (uplink.capacity or 1e10) / 2
+    set_pool(resource=uplink, name="half", limit=limit, members=names[::2], may_exceed=True)
+
+
+def due_for_foresight(now: datetime) -> list[tuple[int, int]]:
+    """The resources whose full day is not foretold from the newest day."""
+    return resources_to_foresee(now=now)
+
+
+def foresee_full_day(resource: Resource, now: datetime) -> bool:
+    """Foretell the full day of a resource and of its pools."""
+    return foresee(resource=resource, now=now, limit_s=600.0)
 
 
 def scan_rows(resource: Resource, *, since: datetime, until: datetime) -> int:

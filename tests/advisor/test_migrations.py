@@ -14,7 +14,7 @@ from advisor.decisions.decide import approve, rollback
 from advisor.models import Policy, PredictionScore, Recommendation
 from enforcers.contract import Outcome
 from tests.advisor.agent_passes import agent_pass
-from tests.advisor.scenario import MBIT, NOW, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, end_guards, make_cluster, propose
 
 
 @pytest.fixture
@@ -30,8 +30,10 @@ def test_policies_of_before_get_the_capacity_of_their_recommendation(
     cluster = make_cluster()
     owner = cluster.people.owner
     approve(recommendation=propose(cluster, capacity=90 * MBIT), user=owner, now=NOW)
+    end_guards()
     silent = propose(cluster, reservation=60 * MBIT)
     approve(recommendation=silent, user=owner, now=NOW)
+    end_guards()
     draft = propose(cluster, reservation=50 * MBIT)
     Recommendation.objects.filter(pk=draft.pk).update(inputs='{"capacity": 80000000.0}')
     draft.refresh_from_db()

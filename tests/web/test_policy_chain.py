@@ -19,7 +19,7 @@ from advisor.management.status_exit import StatusExit
 from advisor.models import Attachment, Recommendation
 from enforcers.contract import Outcome, PolicyDocument, Setting
 from tests.advisor.agent_passes import agent_pass
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 from tests.web.conftest import client_of
 from tests.web.html import page_of
 
@@ -84,6 +84,7 @@ def find_the_device(world: World) -> None:
 
 def decide_while_it_cannot_pull(world: World) -> None:
     world.pulls = False
+    end_guards(at=world.now)
     advice = propose(world.cluster, reservation=74 * MBIT)
     approve(recommendation=advice, user=world.cluster.people.owner, now=world.now)
 

@@ -7,16 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import to_plain
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.pools import remove_pool, set_pool
 from advisor.history.stated_pools import pool_terms
-from advisor.models import Enforcer
+from advisor.models import Enforcer, Recommendation
+from advisor.pipeline.detect import detect
 from advisor.queries.pools import pool_lines
 from enforcers.contract import POOL
+from tests.advisor.advice.test_advice_flow import CALM, CONTENDED, phase, play
 from tests.advisor.agent_support import SUPPORT, state_support
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 from tests.web.conftest import client_of
 
 pytestmark = pytest.mark.django_db
@@ -108,3 +111,42 @@ def test_another_tenant_sees_no_pool(cluster: Cluster) -> None:
     answer = client_of(cluster.people.outsider).get(f"/resources/{cluster.uplink.pk}/")
 
     assert answer.status_code == 404
+
+
+@pytest.fixture
+def contended(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """All three want all of the uplink."""
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    return cluster
+
+
+def advised(cluster: Cluster) -> str:
+    """The page of what is advised, before it is approved."""
+    advice = recommend(resource=cluster.uplink, now=NOW)
+    assert isinstance(advice, Recommendation), advice
+    answer = client_of(cluster.people.operator).get(f"/recommendations/{advice.pk}/")
+    approve(recommendation=advice, user=cluster.people.owner, now=NOW)
+    end_guards()
+    return " ".join(answer.content.decode().replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+def test_recommendation_shows_what_of_pools_changes(contended: Cluster) -> None:
+    first = advised(contended)
+    set_pool(resource=contended.uplink, name="web", limit=40 * MBIT)
+    second = advised(contended)
+
+    terms = "shares of its members"
+    assert f"Pool web of web-2 and web-3 (at most 30.0 Mbit/s, {terms})." in first
+    assert f"Pool web of web-2 and web-3 (at most 40.0 Mbit/s, {terms})." in second
+    # By its settings alone it says what is in force.
+    assert "0 settings and 1 pool will change on" in second
+    assert "Nothing: the newest version of the policy already says this." not in second
+
+
+def test_recommendation_without_pools_takes_those_of_the_policy_away(contended: Cluster) -> None:
+    advised(contended)
+    remove_pool(resource=contended.uplink, name="web")
+
+    assert "No pool web." in advised(contended)

@@ -15,7 +15,7 @@ from advisor.decisions.rollouts.advance import advance
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.models import PolicyRollout
 from tests.advisor.agent_passes import agent_pass
-from tests.advisor.scenario import NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import NOW, Cluster, end_guards, make_cluster, propose
 from tests.web.conftest import client_of
 from tests.web.html import page_of
 
@@ -123,6 +123,7 @@ def test_command_stops_sets_and_tells(cluster: Cluster) -> None:
 
 
 def test_rolling_out_is_listed_until_hosts_have_it(cluster: Cluster) -> None:
+    end_guards(at=LATER)
     approve(
         recommendation=propose(cluster, reservation=60e6), user=cluster.people.owner, now=LATER
     )

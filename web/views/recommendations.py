@@ -19,7 +19,8 @@ from advisor.advice.shared.shown import NOTED
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
-from advisor.decisions.decide import approve, reject
+from advisor.core.enumeration import clauses
+from advisor.decisions.decide import approve, reject, waits_for_rollout
 from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, why_held
 from advisor.decisions.rejection import REJECTION_REASONS, reason_text
 from advisor.decisions.rollouts.begin import terms_of
@@ -147,10 +148,19 @@ def recommendation_page(
         row=row,
         history=history_of(row),
         snoozes=SNOOZES,
-        held=why_held(ladder_verdict(row, now=now)) if detail.is_open else "",
+        held=_held(row, now) if detail.is_open else "",
         rejection_reasons=REJECTION_REASONS,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
+    )
+
+
+def _held(row: Recommendation, now: datetime) -> str:
+    """Why it cannot be approved now; empty if it can."""
+    return clauses(
+        reason
+        for reason in (waits_for_rollout(row), why_held(ladder_verdict(row, now=now)))
+        if reason
     )
 
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Sum
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -21,10 +20,12 @@ from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
 from advisor.history.shared_names import shared_names, shared_sentence
 from advisor.history.silence import silence_text
-from advisor.models import POLICY_TOPIC, Enforcer, Policy, Recommendation, Resource
+from advisor.models import POLICY_TOPIC, Enforcer, Incident, Policy, Recommendation, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
+from advisor.queries.commitments import commitment_of
 from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
+from advisor.queries.full_days import full_day_text
 from advisor.queries.identity import identity_notes
 from advisor.queries.pools import pool_lines
 from advisor.queries.resources import resource_line
@@ -60,6 +61,7 @@ def _page(
         "created_by", "recommendation", "rollback_of", *WITH_ROLLOUT
     )
     policies = list(rows.order_by("-version")[:SHOWN_VERSIONS])
+    head = _head(row, now)
     return render_page(
         request,
         workspace,
@@ -72,9 +74,9 @@ def _page(
         identity=identity_notes(row),
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
         **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
-        **_head(row, now),
+        **head,
         **_rollout_of(policies[0] if policies else None, row, now),
-        **_allocations_under(policies[0] if policies else None, row, now),
+        **_allocations_under(policies[0] if policies else None, head["incident"], row, now),
     )
 
 
@@ -83,7 +85,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
     status = getattr(row, "status", None)
     return {
         "line": resource_line(row, now=now),
-        "incident": row.incidents.filter(ended_at=None).first(),
+        "incident": _open_incident(row),
         # What ends an incident comes first.
         "advice": sorted(open_advice, key=lambda one: (one.topic != POLICY_TOPIC, one.topic)),
         "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
@@ -92,18 +94,24 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         "silence": silence_text(row, at=now),
         "shared": shared_sentence(shared_names(row, at=now)),
         "load": newest_loads([row.pk], since=now - DAY).get(row.pk),
-        "reserved": row.allocations.aggregate(total=Sum("reservation"))["total"],
+        "commitment": commitment_of(row),
+        "full_day": full_day_text(row),
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),
     }
 
 
 def _allocations(row: Resource, now: datetime) -> dict[str, Any]:
-    return _allocations_under(policy_in_force(row), row, now)
+    return _allocations_under(policy_in_force(row), _open_incident(row), row, now)
 
 
-def _allocations_under(policy: Policy | None, row: Resource, now: datetime) -> dict[str, Any]:
+def _open_incident(row: Resource) -> Incident | None:
+    return row.incidents.filter(ended_at=None).first()
+
+
+def _allocations_under(
+    policy: Policy | None, incident: Incident | None, row: Resource, now: datetime
+) -> dict[str, Any]:
     state = policy_state(policy, now=now) if policy else None
-    incident = row.incidents.filter(ended_at=None).first()
     lines = allocation_lines(row, policy=policy, incident=incident, now=now)
     numbers = [
         value

@@ -27,6 +27,7 @@ from advisor.core.detection import incident as core_incident
 from advisor.core.explanation.rounding import rounded
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
+from advisor.core.pools import PoolTerms
 from advisor.core.resource import Tier, Unit
 from advisor.core.standing import UNALLOCATED_RATIO
 from advisor.history.allocation_history import (
@@ -70,13 +71,15 @@ def policy_inputs(
     policy: Policy | None,
     until: datetime,
     now: datetime,
+    pools: tuple[PoolTerms, ...] = (),
     known: Inventory | None = None,
     with_past: bool = True,
 ) -> AdviceInputs:
     """The inputs as they are known now; the past ends with `until`, the last judged window.
 
     With the past comes the cause, because only what is decided by the past needs it.
-    `known` is the inventory of the resource, otherwise what this process remembers of it.
+    `pools` are those that are stated. `known` is the inventory of the resource, otherwise what
+    this process remembers of it.
     """
     known = known or kept_inventory([resource])
     if with_past:
@@ -99,6 +102,8 @@ def policy_inputs(
         host_traffic=_host_traffic(resource, day.during),
         latency=_latency(day),
         cause=_cause(incident, now=now) if with_past else None,
+        pools_before=tuple(from_plain(PoolTerms, one) for one in policy.pools) if policy else (),
+        pools_after=pools,
     )
 
 

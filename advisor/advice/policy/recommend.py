@@ -27,6 +27,8 @@ from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.core.canonical import dumps, to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.explanation.answer import InsufficientData, NoChange
+from advisor.history.rollout_gap import PLACE, rollout_gap_text, watched_rollouts
+from advisor.history.stated_pools import pool_terms
 from advisor.models import (
     Allocation,
     Incident,
@@ -51,10 +53,6 @@ CALM_GAP = "it was not congested in the last 24 hours"
 UNKNOWN_GAP = "whether it is congested is not known: "
 NEVER_LOOKED = "nobody has looked at it"
 STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
-
-POOLS_GAP = (
-    "workloads on it are in pools, which policy advice does not count; compose a policy of what-if"
-)
 
 OUTSIDE = "the load comes from outside"
 
@@ -86,12 +84,14 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         return _save_gap(status, calm_gap(status))
     standing = standing_advice(resource=resource, kind=POLICY, incident=incident, now=now)
     muting = muting_of(incident, newest.planned, now=now)
-    if newest.has_pools:
-        return _save_gap(status, POOLS_GAP)
-    if reason := _held_up(status, incident, muting, standing.draft, now):
+    if reason := newest.rollout_gap or _held_up(status, incident, muting, standing.draft, now):
         return _save_gap(status, reason)
     until = status.judged_until or now
-    look = partial(policy_inputs, resource, incident, policy=policy, until=until, now=now)
+    look = partial(
+        policy_inputs, resource, incident,
+        policy=policy, pools=pool_terms(resource) if newest.has_pools else (),
+        until=until, now=now,
+    )  # fmt: skip
     # What is told of a policy costs more than to choose it, and most looks choose what stands.
     # Limits on top of a policy in force are weighed against the past.
     is_likely_new = standing.is_empty or policy is not None
@@ -133,7 +133,11 @@ def _settled(
     """The choice if it is new, else the open one that says it, or why nothing is said."""
     if not isinstance(chosen, Choice):
         return chosen.summary
-    plain = {"model_version": MODEL_VERSION, "allocations": to_plain(chosen.policy)}
+    plain = {
+        "model_version": MODEL_VERSION,
+        "allocations": to_plain(chosen.policy),
+        "pools": to_plain(chosen.setting.inputs.pools_after),
+    }
     if rejected := standing.rejected_as(plain):
         return f"rejected as {rejected.pk}: {rejected.decision_reason}"
     return standing.open_as(plain) or chosen
@@ -143,14 +147,15 @@ def _settled(
 class _Newest:
     """The newest incident with the status, and the maintenance windows of its organisation.
 
-    `policy` says what the newest one grants since when. `has_pools`: workloads are in pools, or
-    that policy says so.
+    `policy` says what the newest one grants since when. `has_pools`: workloads are in pools.
+    `rollout_gap` is why advice waits for a version that rolls out, or empty.
     """
 
     incident: Incident | None = None
     policy: Policy | None = None
     planned: Sequence[MaintenanceWindow] = ()
     has_pools: bool = False
+    rollout_gap: str = ""
 
 
 def _newest(resource: Resource) -> _Newest:
@@ -158,6 +163,7 @@ def _newest(resource: Resource) -> _Newest:
     granted = Policy.objects.filter(resource=OuterRef("resource")).order_by("-version")
     plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations", pools="pools")
     members = Allocation.objects.filter(resource=OuterRef("resource"), pool__isnull=False)
+    watched = watched_rollouts().filter(policy__resource=OuterRef("resource"))
     incident = (
         Incident.objects.filter(resource=resource)
         .select_related("resource__status")
@@ -165,6 +171,7 @@ def _newest(resource: Resource) -> _Newest:
             policy=Subquery(granted.values(plain=plain)[:1]),
             planned=maintenance_windows_beside(OuterRef("organisation")),
             has_pools=Exists(members),
+            rolling_out=Subquery(watched.order_by("-policy__version").values(plain=PLACE)[:1]),
         )
         .order_by("-started_at")
         .first()
@@ -176,8 +183,14 @@ def _newest(resource: Resource) -> _Newest:
         created_at = datetime.fromisoformat(incident.policy["created_at"])
         policy = Policy(resource=resource, **incident.policy | {"created_at": created_at})
     planned = maintenance_windows_in(incident.planned)
-    has_pools = incident.has_pools or bool(policy and policy.pools)
-    return _Newest(incident=incident, policy=policy, planned=planned, has_pools=has_pools)
+    place = incident.rolling_out
+    return _Newest(
+        incident=incident,
+        policy=policy,
+        planned=planned,
+        has_pools=incident.has_pools,
+        rollout_gap=rollout_gap_text(**place) if place else "",
+    )
 
 
 def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:

@@ -16,6 +16,7 @@ from advisor.core.forecast.counterfactual import Counterfactual, PlayedAllocatio
 from advisor.core.forecast.latency_backtest import joint_latency
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
+from advisor.core.pooled import PoolPlaces
 
 MOST_THROTTLED_RATIO = 0.01
 """Fraction of the past in which a limit may throttle its own workload."""
@@ -42,13 +43,21 @@ def judge_limits(
     mode: ReservationMode,
     before: Sequence[Grant],
     after: Sequence[Grant],
+    pools_before: Sequence[PoolPlaces] = (),
+    pools_after: Sequence[PoolPlaces] = (),
 ) -> LimitVerdict:
     """Whether the limits on the allocations with these indexes may be recommended, and why."""
     if past.hours < LEAST_HOURS * (1 - 1e-9):
         have = past.gap or f"{past.hours:.1f} h of the past week are stored"
         return LimitVerdict(allowed=False, reason=f"{have}; {LEAST_HOURS:g} h are needed")
     comparison = Comparison(
-        mode=mode, before=before, after=after, before_as_measured=True, after_as_pressed=True
+        mode=mode,
+        before=before,
+        after=after,
+        before_as_measured=True,
+        after_as_pressed=True,
+        pools_before=pools_before,
+        pools_after=pools_after,
     )
     found = counterfactual(allocations, past, comparison)
     if found is None or not past.congested.any() or past.rates is None:

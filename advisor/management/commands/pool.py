@@ -13,6 +13,7 @@ from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import pools
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Pool
+from advisor.queries.full_days import full_day_plain, full_day_text
 
 
 class Command(ProductCommand):
@@ -64,11 +65,13 @@ class Command(ProductCommand):
             case "remove":
                 resource = find_resource(organisation, options["resource"])
                 pools.remove_pool(resource=resource, name=options["name"])
-        found = rows.select_related("resource").prefetch_related("members__workload")
+        found = rows.select_related("resource").prefetch_related(
+            "members__workload", "demand_outlooks"
+        )
         self.show(
             [_row(pool) for pool in found],
             as_json=options["as_json"],
-            columns=["resource", "pool", "reserved", "limited", "counts", "inside"],
+            columns=["resource", "pool", "reserved", "limited", "counts", "inside", "full"],
             empty="no pools yet: sluice pool set UPLINK NAME --member WORKLOAD",
         )
 
@@ -107,4 +110,6 @@ def _row(pool: Pool) -> dict[str, Any]:
         "counts": "its members' shares" if pool.shares is None else f"{pool.shares} shares",
         "members": members,
         "inside": listed(members) or None,
+        "full": full_day_text(pool),
+        "full_day": full_day_plain(pool),
     }

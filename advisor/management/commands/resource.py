@@ -20,6 +20,7 @@ from advisor.management.alarm_budget_option import StatedBudget, own_budget_opti
 from advisor.management.product_command import ProductCommand, find_resource, level_text
 from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
+from advisor.queries.full_days import full_day_plain, full_day_text
 from advisor.resource_kinds.registry import plural_words, stated_kinds
 
 
@@ -90,7 +91,7 @@ class Command(ProductCommand):
         rows = [
             _row(resource, shared)
             for resource in Resource.objects.filter(organisation=organisation).prefetch_related(
-                "attachments__host"
+                "attachments__host", "demand_outlooks"
             )
             if changed is None or resource.pk == changed.pk
         ]
@@ -104,6 +105,7 @@ class Command(ProductCommand):
                 "mode",
                 "congested_above",
                 "reached_by",
+                "full",
             ],
             empty="no resources yet; they appear with the first samples",
         )
@@ -248,6 +250,8 @@ def _row(resource: Resource, shared: AlarmBudget | None) -> dict[str, Any]:
         "congested_above": level_text(resource.threshold, resource.kind),
         "reached_from": ", ".join(names),
         "reached_by": listed(names),
+        "full": full_day_text(resource),
+        "full_day": full_day_plain(resource),
         "host_queue_depths": {
             item.host.name: item.device_queue_depth
             for item in attachments

@@ -30,7 +30,7 @@ from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import judge_alone
 from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import Phase, net_lines, send
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster
 
 pytestmark = pytest.mark.django_db
 
@@ -88,19 +88,34 @@ def test_calm_uplink_has_no_incident_and_no_advice(cluster: Cluster) -> None:
     assert advice == "it was not congested in the last 24 hours"
 
 
-def test_uplink_with_pools_gets_no_numbers_that_leave_them_out(cluster: Cluster) -> None:
+def test_advice_counts_the_pools_and_its_policy_has_them(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
-    open_before = recommend(resource=cluster.uplink, now=NOW)
-    set_pool(resource=cluster.uplink, name="web", members=["web-2"])
+    without = recommend(resource=cluster.uplink, now=NOW)
+    set_pool(resource=cluster.uplink, name="web", limit=4 * MBIT, members=["web-2", "web-3"])
 
     advice = recommend(resource=cluster.uplink, now=NOW)
 
-    assert isinstance(advice, str)
-    assert advice.startswith("workloads on it are in pools")
-    assert isinstance(open_before, Recommendation)
+    assert isinstance(without, Recommendation)
+    assert isinstance(advice, Recommendation)
+    without.refresh_from_db()
+    assert without.state == RecommendationState.SUPERSEDED
+    due = {one["workload"]: one["entitlement"] for one in json.loads(advice.answer)["allocations"]}
+    assert (due["web-2"], due["web-3"]) == (pytest.approx(2 * MBIT), pytest.approx(2 * MBIT))
+    policy = approve(recommendation=advice, user=cluster.people.owner, now=NOW)
+    assert policy is not None
+    assert [(one["name"], one["limit"]) for one in policy.pools] == [("web", 4 * MBIT)]
+
+
+def test_advice_from_before_other_pools_is_not_approved(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    advice = recommend(resource=cluster.uplink, now=NOW)
+    set_pool(resource=cluster.uplink, name="web", members=["web-2"])
+
+    assert isinstance(advice, Recommendation)
     with pytest.raises(DecisionRefused, match="the pools on h1/up0 are others"):
-        approve(recommendation=open_before, user=cluster.people.owner, now=NOW)
+        approve(recommendation=advice, user=cluster.people.owner, now=NOW)
 
 
 def test_looking_twice_changes_nothing(cluster: Cluster) -> None:
@@ -354,6 +369,7 @@ def test_approved_advice_is_in_force_and_not_given_again(
         user=cluster.people.owner,
         now=NOW,
     )
+    end_guards()
 
     advice = recommend(resource=cluster.uplink, now=NOW)
 

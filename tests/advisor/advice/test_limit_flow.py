@@ -13,7 +13,7 @@ from advisor.decisions.decide import approve
 from advisor.models import Allocation, Policy, Recommendation, ResourceStatus
 from advisor.pipeline.detect import detect
 from tests.advisor.samples import Phase, net_lines, send
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster
 
 pytestmark = pytest.mark.django_db
 
@@ -99,6 +99,7 @@ def test_an_approved_limit_is_not_taken_back_by_the_next_look(cluster: Cluster) 
     crowd(cluster, calm_hours=26, minutes=10)
     found = recommend(resource=cluster.uplink, now=NOW)
     approve(recommendation=found, user=cluster.people.owner, now=NOW)
+    end_guards()
 
     again = recommend(resource=cluster.uplink, now=NOW + timedelta(seconds=15))
 

@@ -19,7 +19,7 @@ from advisor.models import (
     Resource,
 )
 from advisor.models.policy import PolicyIsImmutable
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 
@@ -120,6 +120,7 @@ def test_rollback_keeps_the_capacity_of_the_version_it_repeats(cluster: Cluster)
     for capacity, reserved in ((90, 75), (80, 60)):
         advice = propose(cluster, capacity=capacity * MBIT, reservation=reserved * MBIT)
         approve(recommendation=advice, user=cluster.people.owner, now=NOW)
+        end_guards()
 
     policy = rollback(resource=cluster.uplink, user=cluster.people.owner, now=NOW)
 
@@ -157,6 +158,7 @@ def test_rollback_of_the_first_version_leaves_no_allocations(cluster: Cluster) -
 
 def test_rollback_repeats_the_version_before(cluster: Cluster) -> None:
     first = approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    end_guards()
     approve(
         recommendation=propose(cluster, reservation=60 * MBIT),
         user=cluster.people.owner,

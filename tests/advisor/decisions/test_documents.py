@@ -39,7 +39,7 @@ from enforcers.contract import (
 from enforcers.mechanism import Plan
 from enforcers.signed_document import DocumentReader
 from tests.advisor.agent_support import SUPPORT, state_support
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.rig import start_rig
 
@@ -115,6 +115,7 @@ def test_version_that_is_repeated_means_what_it_meant(cluster: Cluster) -> None:
     for reservation in (0.0, 10 * MBIT):
         recommendation = propose(cluster, reservation=reservation)
         approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+        end_guards()
 
     rollback(resource=cluster.uplink, user=cluster.people.owner, now=NOW)
 

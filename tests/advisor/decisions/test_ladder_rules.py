@@ -15,7 +15,7 @@ from advisor.decisions.decide import approve, rollback
 from advisor.decisions.ladder import confirm_first
 from advisor.errors import DecisionRefused
 from advisor.models import LadderRule, Policy, Recommendation, Tier, Workload
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -61,6 +61,7 @@ def test_rule_refuses_an_approval_and_is_named(
 def test_cool_down_counts_from_the_last_approval(cluster: Cluster) -> None:
     state(cluster, cooldown_s=6 * 3600.0)
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    end_guards()
     another = propose(cluster, reservation=50 * MBIT)
 
     with pytest.raises(DecisionRefused, match=r"was changed at .* 12:00 UTC, until .* 18:00 UTC"):

@@ -16,7 +16,7 @@ from advisor.history.stated_pools import pool_terms
 from advisor.models import AdapterKind, Allocation, Policy, Pool, PublishedDocument, ResourceKind
 from enforcers.contract import POOL
 from tests.advisor.agent_support import SUPPORT, state_support
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 
@@ -249,6 +249,7 @@ def test_rollback_brings_the_pools_of_the_version_back(cluster: Cluster) -> None
     for limit in (80 * MBIT, 90 * MBIT):
         set_pool(resource=cluster.uplink, name="web", limit=limit, members=["web-1"])
         publish(cluster)
+        end_guards()
 
     policy = rollback(resource=cluster.uplink, user=cluster.people.owner, now=NOW)
 

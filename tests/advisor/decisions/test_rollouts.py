@@ -17,6 +17,7 @@ from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
 from accounts.models.audit import AuditEntry
 from accounts.services.audit import verify
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.drafts import scene_of
 from advisor.core.rollout import PolicyStage
 from advisor.decisions.decide import approve, rollback
@@ -75,7 +76,7 @@ class Fleet:
     by_whom: Callable[[], AbstractContextManager[None]] = nullcontext
     rates: list[dict[str, float]] = field(default_factory=list)
 
-    def propose(self, *, high_limit: float | None = None) -> Recommendation:
+    def propose(self, *, high_limit: float | None = None, kind: str = "shares") -> Recommendation:
         rows = [
             {
                 "allocation": one.pk,
@@ -90,7 +91,7 @@ class Fleet:
         return Recommendation.objects.create(
             organisation=self.organisation,
             resource=self.datastore,
-            kind="shares",
+            kind=kind,
             summary="Give the high tier more",
             inputs="{}",
             answer=json.dumps({"allocations": rows, "evidence": {"capacity": 2000.0}}),
@@ -98,8 +99,8 @@ class Fleet:
             expires_at=self.now + timedelta(hours=24),
         )
 
-    def approve(self, *, high_limit: float | None = None) -> PolicyRollout:
-        advice = self.propose(high_limit=high_limit)
+    def approve(self, *, high_limit: float | None = None, kind: str = "shares") -> PolicyRollout:
+        advice = self.propose(high_limit=high_limit, kind=kind)
         policy = approve(recommendation=advice, user=self.people.owner, now=self.now)
         assert policy is not None
         return policy.rollout
@@ -308,7 +309,7 @@ def test_host_that_joins_meanwhile_gets_it_in_the_last_stage(fleet: Fleet) -> No
     fleet.allocations.append(joined)
     host = enroll(organisation=fleet.organisation, host_name="k5").host
     state_support(host)
-    rollout = fleet.approve()
+    rollout = fleet.approve(kind=DRAFT)
     agent_pass(host, at=fleet.now)
     early = version_of(host)
 
@@ -319,12 +320,12 @@ def test_host_that_joins_meanwhile_gets_it_in_the_last_stage(fleet: Fleet) -> No
     assert version_of(host) == 2
 
 
-def test_newer_version_meanwhile_takes_the_place_of_one_under_way(fleet: Fleet) -> None:
+def test_draft_of_a_person_takes_the_place_of_one_under_way(fleet: Fleet) -> None:
     first = fleet.approve()
     fleet.wait(STAGE + REPORT)
     assert fleet.given() == {"k1": 1, "k2": 1, "k3": None, "k4": None}
 
-    second = fleet.approve(high_limit=300.0)
+    second = fleet.approve(high_limit=300.0, kind=DRAFT)
 
     first.refresh_from_db()
     assert first.state == PolicyStage.SUPERSEDED

@@ -12,10 +12,12 @@ from pydantic import Field
 from accounts.roles import Action
 from advisor.decisions import pools
 from advisor.models import Pool, Resource, Unit
+from advisor.queries.full_days import full_day_plain
 from web.access import open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
 from web.api.v1.fields import Asked, Name, Pk, Positive, Rate, Shares
+from web.api.v1.full_day import FullDay
 from web.api.v1.noted import noted
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
@@ -34,6 +36,7 @@ class PoolRow(Schema):
     limit: float | None
     shares: int | None
     members: list[str]
+    full_day: FullDay
 
 
 class PoolPage(Page):
@@ -68,7 +71,7 @@ def list_pools(request: HttpRequest, asked: Query[PoolFilter]) -> Any:
 def get_pool(request: HttpRequest, pk: Pk, response: HttpResponse) -> Any:
     """Read a pool."""
     row = get_object_or_404(_rows(request), pk=pk)
-    tagged(response, tag_of(_plain(row)))
+    tagged(response, tag_of(_stated(row)))
     return _plain(row)
 
 
@@ -79,11 +82,11 @@ def state_pool(request: HttpRequest, pk: Pk, asked: StatedPool, response: HttpRe
     acting(request, Action.DECIDE)
     Resource.objects.select_for_update(no_key=True).get(pk=resource.pk)
     present = _rows(request).filter(resource=resource, name=asked.name).first()
-    require_match(request, tag_of(None if present is None else _plain(present)))
+    require_match(request, tag_of(None if present is None else _stated(present)))
     made = pools.set_pool(resource=resource, **asked.dict())
     noted(workspace, "state pool", str(made))
     row = _rows(request).get(pk=made.pk)
-    tagged(response, tag_of(_plain(row)))
+    tagged(response, tag_of(_stated(row)))
     return _plain(row)
 
 
@@ -93,7 +96,7 @@ def remove_pool(request: HttpRequest, pk: Pk) -> Any:
     row = get_object_or_404(_rows(request), pk=pk)
     workspace = acting(request, Action.DECIDE)
     Resource.objects.select_for_update(no_key=True).get(pk=row.resource_id)
-    require_match(request, tag_of(_plain(row)))
+    require_match(request, tag_of(_stated(row)))
     pools.remove_pool(resource=row.resource, name=row.name)
     noted(workspace, "remove pool", str(row))
     return Status(204, None)
@@ -101,10 +104,15 @@ def remove_pool(request: HttpRequest, pk: Pk) -> Any:
 
 def _rows(request: HttpRequest) -> Any:
     rows = Pool.objects.filter(resource__in=asker_of(request).scope.rows(Resource))
-    return rows.select_related("resource").prefetch_related("members__workload")
+    return rows.select_related("resource").prefetch_related("members__workload", "demand_outlooks")
 
 
 def _plain(row: Pool) -> dict[str, Any]:
+    return {**_stated(row), "full_day": full_day_plain(row)}
+
+
+def _stated(row: Pool) -> dict[str, Any]:
+    """What people state of it, by which its ETag changes."""
     return {
         "id": row.pk,
         "resource_id": row.resource_id,

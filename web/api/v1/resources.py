@@ -18,6 +18,8 @@ from advisor.decisions.inventory import add_resource, change_resource, set_queue
 from advisor.models import ReservationMode, Resource, ResourceKind, State, ThresholdMode, Unit
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
 from advisor.pipeline.muting import muted_resources
+from advisor.queries.commitments import commitment_of
+from advisor.queries.full_days import full_day_plain
 from advisor.queries.resources import resource_line
 from advisor.resource_kinds.registry import stated_kinds
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_HOST_NAME, LONGEST_RESOURCE_NAME
@@ -25,6 +27,7 @@ from web.access import open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
 from web.api.v1.fields import NO_NUL, WHOLE, Asked, Name, Pk, Positive, Rate
+from web.api.v1.full_day import FullDay
 from web.api.v1.noted import noted
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
@@ -84,6 +87,10 @@ class ResourceDetail(ResourceLine):
     discovered: bool
     vanished_at: datetime | None
     reached_by: list[Reached]
+    reserved: float
+    reservable: float | None
+    pool_limits: float | None = Field(description="of its pools together")
+    full_day: FullDay
 
 
 class ResourcePage(Page):
@@ -253,6 +260,7 @@ def _detail(row: Resource, response: HttpResponse) -> dict[str, Any]:
     now = timezone.now()
     tagged(response, _tag(row))
     budget = budget_of(row, shared_budget(row.organisation_id))
+    commitment = commitment_of(row)
     attached = row.attachments.select_related("host").order_by("host__name", "device")
     return {
         **_line(row, muted_resources(row.organisation, now=now), now),
@@ -273,4 +281,8 @@ def _detail(row: Resource, response: HttpResponse) -> dict[str, Any]:
             {"host": at.host.name, "device": at.device, "queue_depth": at.device_queue_depth}
             for at in attached
         ],
+        "reserved": commitment.reserved,
+        "reservable": commitment.reservable,
+        "pool_limits": commitment.pool_limits,
+        "full_day": full_day_plain(row),
     }

@@ -9,16 +9,17 @@ import numpy as np
 
 from advisor.advice.policy.decide.demand import demands, rate_wanted
 from advisor.advice.policy.decide.policy_inputs import AdviceAllocation, AdviceInputs
-from advisor.core.admission import Admission, RequestedReservation, admit
-from advisor.core.allocation import solve
+from advisor.core.admission import Admission, RequestedReservation
 from advisor.core.demand.kind import Demand
 from advisor.core.grant import Grant
 from advisor.core.iosize import unit_cost
 from advisor.core.let_through import delivered_parts
+from advisor.core.pooled import PoolPlaces, places_of, solve_pooled
+from advisor.core.pools import PoolTerms, admit_beside_pools
 from advisor.core.quantity import significant
 from advisor.core.resource import Tier
 from advisor.core.standing import UNALLOCATED
-from advisor.core.waterfill import Floats, groups_of
+from advisor.core.waterfill import Floats
 from advisor.resource_kinds.registry import traits_of
 
 SHORT_TOLERANCE = 0.05
@@ -99,13 +100,26 @@ class Setting:
 
     def rates_at_present(self) -> list[float]:
         """What each gets: by the policy in force as hosts enforce it, else by the device."""
+        if not self.inputs.in_force:
+            return self.rates(in_force(self.inputs))
+        part = np.array([fmean(self.delivered)])
+        found: list[float] = self.divide_at_present(_one_draw(self.demands), part)[0].tolist()
+        return found
+
+    def divide_at_present(self, demands: Floats, parts: Floats) -> Floats:
+        """As `divide_as_enforced`, by the policy in force with its pools."""
+        costs, capacities = np.ones(len(self.io_costs)), self.capacity * parts
         held = in_force(self.inputs)
-        return self.rates_enforced(held) if self.inputs.in_force else self.rates(held)
+        return self._divided(held, demands, capacities, costs, self.pools_before)
 
     def divide(self, policy: Policy, demands: Floats) -> Floats:
-        """The same for many rows of demands; both are (draws, allocations), infinite unknown."""
+        """The same for many rows of demands; both are (draws, allocations), infinite unknown.
+
+        A policy has the pools that are stated, plain sharing has none.
+        """
         whole = np.full(len(demands), self.capacity)
-        return self._divided(policy, demands, whole, np.array(self.io_costs))
+        pools = () if policy == plain_sharing(self.inputs) else self.pools_after
+        return self._divided(policy, demands, whole, np.array(self.io_costs), pools)
 
     def divide_as_enforced(self, policy: Policy, demands: Floats, parts: Floats) -> Floats:
         """The same as hosts do it, to whom I/Os of all sizes count alike.
@@ -113,10 +127,29 @@ class Setting:
         Of a disk they are told the capacity alone; what is due is in device time (`divide`).
         `parts` of the capacity come through, (draws).
         """
-        return self._divided(policy, demands, self.capacity * parts, np.ones(len(self.io_costs)))
+        costs = np.ones(len(self.io_costs))
+        return self._divided(policy, demands, self.capacity * parts, costs, self.pools_after)
+
+    @property
+    def pools_before(self) -> tuple[PoolPlaces, ...]:
+        """The pools in force, by the places of their members."""
+        return self._places(self.inputs.pools_before)
+
+    @property
+    def pools_after(self) -> tuple[PoolPlaces, ...]:
+        """Those that a new policy has."""
+        return self._places(self.inputs.pools_after)
+
+    def _places(self, pools: Sequence[PoolTerms]) -> tuple[PoolPlaces, ...]:
+        return places_of(pools, [one.allocation for one in self.inputs.allocations])
 
     def _divided(
-        self, policy: Policy, demands: Floats, capacities: Floats, costs: Floats
+        self,
+        policy: Policy,
+        demands: Floats,
+        capacities: Floats,
+        costs: Floats,
+        pools: Sequence[PoolPlaces],
     ) -> Floats:
         limits = np.array([inf if grant.limit is None else grant.limit for grant in policy])
         reserved = np.array([grant.reservation for grant in policy]) * costs
@@ -131,16 +164,15 @@ class Setting:
             caps = np.hstack([caps, wants])
             reserved = np.append(reserved, host.reservation)
             shares = np.append(shares, host.shares)
-        draws, width = caps.shape
-        found = solve(
+        found = solve_pooled(
             capacities,
-            np.tile(reserved, draws),
-            caps.ravel(),
-            np.tile(shares, draws),
+            np.broadcast_to(reserved, caps.shape),
+            caps,
+            np.broadcast_to(shares, caps.shape),
             mode=self.inputs.mode,
-            groups=groups_of(np.full(draws, width)),
+            pools=pools,
         )
-        rates: Floats = found.reshape(draws, width)[:, : len(policy)] / costs
+        rates: Floats = found[:, : len(policy)] / costs
         return rates
 
 
@@ -244,7 +276,8 @@ def with_reservations(
 ) -> tuple[Policy, Admission]:
     """Stated shares and limits with the reservations wanted, as far as they are admitted.
 
-    What is in force comes first, then the higher tier, then the order of the allocations.
+    Those of pools are there before. What is in force comes first, then the higher tier, then the
+    order of the allocations.
     """
     reservable = capacity if inputs.reservable is None else inputs.reservable
     granted = {grant.allocation for grant in inputs.in_force if grant.reservation > 0}
@@ -261,12 +294,15 @@ def with_reservations(
         ),
     )
     asked = [
-        RequestedReservation(
-            workload=allocation.workload, reservation=wanted[allocation.allocation]
+        (
+            allocation.allocation,
+            RequestedReservation(
+                workload=allocation.workload, reservation=wanted[allocation.allocation]
+            ),
         )
         for allocation in order
     ]
-    admission = admit(reservable, asked)
+    admission = admit_beside_pools(reservable, asked, inputs.pools_after)
     refused = set(admission.refused)
     admitted = {
         allocation.allocation: wanted[allocation.allocation]
@@ -313,6 +349,32 @@ def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
         ):
             found[allocation.allocation] = _within_limit(allocation, float(significant(usual.p90)))
     return found
+
+
+def beside_pools(setting: Setting) -> Setting:
+    """The setting without victims that the pools in force hold back, and without aggressors that
+    those let take what they took.
+
+    Who judges incidents counts no pools.
+    """
+    inputs = setting.inputs
+    if not inputs.pools_before or inputs.incident is None:
+        return setting
+    due: dict[str, float] = {}
+    rates = setting.divide_at_present(_one_draw(setting.pressing), np.ones(1))[0].tolist()
+    for allocation, rate in zip(inputs.allocations, rates, strict=True):
+        due[allocation.workload] = due.get(allocation.workload, 0.0) + rate
+    victims = [
+        one.workload
+        for one in inputs.incident.victims
+        if one.rate < due.get(one.workload, one.entitlement) * (1 - SHORT_TOLERANCE)
+    ]
+    aggressors = [
+        one.workload
+        for one in inputs.incident.aggressors
+        if one.rate > due.get(one.workload, one.entitlement) * (1 + SHORT_TOLERANCE)
+    ]
+    return replace(setting, victims=frozenset(victims), aggressors=frozenset(aggressors))
 
 
 def due_of(setting: Setting) -> dict[str, float]:

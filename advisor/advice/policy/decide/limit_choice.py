@@ -35,6 +35,8 @@ def choose_limits(setting: Setting, policy: Policy) -> LimitChoice:
             mode=setting.inputs.mode,
             before=in_force(setting.inputs),
             after=_only(policy, candidate, places),
+            pools_before=setting.pools_before,
+            pools_after=setting.pools_after,
         )
         if verdict.allowed:
             justification = verdict.reason

@@ -13,6 +13,7 @@ from functools import partial
 from advisor.advice.policy.decide.candidate import (
     Policy,
     Setting,
+    beside_pools,
     by_shares,
     due_of,
     in_force,
@@ -120,7 +121,13 @@ def choose_without_past(inputs: AdviceInputs) -> Choice | LimitsLeft | Insuffici
         for allocation in inputs.allocations
         if allocation.congested and allocation.active
     )
-    return _choose(setting_of(inputs, delivered))
+    setting = beside_pools(setting_of(inputs, delivered))
+    if not setting.victims:
+        return _no_change(
+            f"{inputs.kind} {inputs.resource} was congested, yet with its pools everybody got "
+            "what they are entitled to: it is too small for what is asked of it"
+        )
+    return _choose(setting)
 
 
 def _missing(inputs: AdviceInputs) -> tuple[Missing, ...]:
@@ -162,7 +169,7 @@ def _choose(setting: Setting) -> Choice | LimitsLeft | NoChange:
     kind = RecommendationKind.RESERVATION if helped else RecommendationKind.SHARES
     refused = () if admission.admitted else (_refusal(inputs, wanted, admission),)
     held = with_limits_in_force(inputs, policy)
-    if same(held, inputs.in_force):
+    if same(held, inputs.in_force) and inputs.pools_before == inputs.pools_after:
         return LimitsLeft(setting=setting, policy=held, refused=refused)
     gone = _gone_aggressors(setting)
     if gone and kind is RecommendationKind.SHARES:
@@ -231,6 +238,8 @@ def explain(choice: Choice) -> Recommendation:
         after=policy,
         before_as_measured=not inputs.in_force or kind is RecommendationKind.LIMIT,
         after_as_pressed=kind is RecommendationKind.LIMIT,
+        pools_before=setting.pools_before,
+        pools_after=setting.pools_after,
     )
     bounds = [most_wanted(inputs, allocation) for allocation in inputs.allocations]
     played = counterfactual(
@@ -249,6 +258,7 @@ def explain(choice: Choice) -> Recommendation:
         counterfactual=played,
         justification=choice.justification,
         past_gap="" if played else inputs.past.gap or "no samples were stored in that time",
+        pools=inputs.pools_after,
     )
 
 

@@ -1,16 +1,18 @@
 """What advice on a policy answers: who gets what, on which evidence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
+from advisor.core.canonical import ADDED
 from advisor.core.explanation.answer import (
     InsufficientData,
     NoChange,
 )
 from advisor.core.explanation.explained import ExplainedAnswer
 from advisor.core.forecast.counterfactual import Counterfactual
+from advisor.core.pools import PoolTerms
 
 
 class RecommendationKind(StrEnum):
@@ -45,6 +47,7 @@ class Recommendation(ExplainedAnswer):
     `counterfactual` is the past week under it; None without one, and `past_gap` says why.
     `lead` is the workload whose gain the summary tells; empty where no gain is certain.
     `justification` says by how much the past week bears out a limit; empty for other kinds.
+    `pools` are those that the policy has.
     """
 
     kind: RecommendationKind
@@ -54,6 +57,7 @@ class Recommendation(ExplainedAnswer):
     past_gap: str = ""
     justification: str = ""
     lead: str = ""
+    pools: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
 
 
 Advice = Recommendation | InsufficientData | NoChange

@@ -5,18 +5,20 @@ recommendation, so that it can be computed again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
 
 from advisor.advice.policy.decide.host_traffic import HostTraffic
 from advisor.core.allocation import ReservationMode
+from advisor.core.canonical import ADDED
 from advisor.core.demand.latency import SeenLatency
 from advisor.core.detection.incident import Incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
+from advisor.core.pools import PoolTerms
 from advisor.core.resource import Tier, Unit, tier_shares
 from advisor.core.waterfill import Floats
 from advisor.resource_kinds.registry import traits_of
@@ -153,6 +155,7 @@ class AdviceInputs:
     an uplink; None on a datastore, and in advice of former versions. `latency` is that of all
     I/Os; None on an uplink, where it was not measured, and in advice of former versions. `cause`
     None means that it was not studied: then whoever took more than was due to it is an aggressor.
+    `pools_before` are the pools of the policy in force, `pools_after` those that are stated.
     """
 
     resource: str
@@ -171,6 +174,8 @@ class AdviceInputs:
     host_traffic: HostTraffic | None = None
     latency: SeenLatency | None = None
     cause: Cause | None = None
+    pools_before: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
+    pools_after: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
 
     def __post_init__(self) -> None:
         traits_of(self.kind)

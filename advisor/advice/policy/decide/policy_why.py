@@ -11,6 +11,7 @@ from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
 from advisor.core.explanation.rounding import rounded
 from advisor.core.let_through import let_through_text
+from advisor.core.pools import pool_terms_text
 from advisor.core.quantity import format_rate, significant
 
 SMALL_GAIN = 0.06
@@ -143,9 +144,16 @@ def formula(setting: Setting) -> str:
             rule = "rate = clamp(level · shares, reservation, lower of limit and demand)"
         case _:
             assert_never(setting.inputs.mode)
-    whole = f"{capacity} ({setting.capacity_source}){_host(setting)}"
+    whole = f"{capacity} ({setting.capacity_source}){_host(setting)}{_pools(setting)}"
     counted = f"{_sizes(setting)}{let_through_text(setting.delivered)}"
     return f"{rule}; the rates add up to {whole}{counted}"
+
+
+def _pools(setting: Setting) -> str:
+    """What holds for workloads together."""
+    unit = setting.inputs.unit
+    said = [f"pool {one.name}: {pool_terms_text(one, unit)}" for one in setting.inputs.pools_after]
+    return f"; {clauses(said)}" if said else ""
 
 
 def _host(setting: Setting) -> str:

@@ -18,7 +18,7 @@ from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.let_through import let_through_text
-from advisor.core.pools import pool_terms_text
+from advisor.core.pools import changed_pools
 from advisor.core.quantity import format_rate
 
 PLENTY_WINDOWS = 360
@@ -91,20 +91,8 @@ def changed_controls(inputs: WhatIfInputs) -> list[str]:
                     for value in (old, new)
                 ]
                 words.append(f"{name} of {one.workload} {shown[0]} → {shown[1]}")
-    return words + _changed_pools(inputs)
-
-
-def _changed_pools(inputs: WhatIfInputs) -> list[str]:
-    before = {pool.pool: pool for pool in inputs.pools_before}
-    after = {pool.pool: pool for pool in inputs.pools_after}
     names = {one.allocation: one.workload for one in inputs.allocations}
-    words = []
-    for key, pool in after.items():
-        if pool != before.get(key):
-            who = listed(names[member] for member in pool.members if member in names)
-            words.append(f"pool {pool.name} of {who} ({pool_terms_text(pool, inputs.unit)})")
-    gone = [pool.name for key, pool in before.items() if key not in after]
-    return words + [f"no pool {name}" for name in gone]
+    return words + changed_pools(inputs.pools_before, inputs.pools_after, names, inputs.unit)
 
 
 def _summary(inputs: WhatIfInputs, found: WhatIf) -> str:
