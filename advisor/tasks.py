@@ -189,6 +189,26 @@ def roll_out(resource_id: int) -> None:
 
 
 @shared_task
+def act_everywhere() -> None:
+    """Queue the recommendations that the ladder may let Sluice approve."""
+    from advisor.decisions.acting import to_act_on
+
+    due = to_act_on(timezone.now()).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(act, due, most=MOST_ROLLOUTS)
+
+
+@shared_task
+def act(recommendation_id: int) -> None:
+    """Approve one recommendation if the ladder lets Sluice."""
+    from advisor.decisions.acting import act_on
+
+    rows = Recommendation.objects.select_related("organisation")
+    found = rows.filter(pk=recommendation_id).first()
+    if found is not None:
+        act_on(recommendation=found, now=timezone.now())
+
+
+@shared_task
 def learn_everywhere() -> None:
     """Queue the resources whose threshold is to be learnt for the next hour."""
     from advisor.pipeline.learn_thresholds import resources_to_learn

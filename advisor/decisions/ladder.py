@@ -19,6 +19,7 @@ from advisor.core.ladder.rule import LadderRule as Rule
 from advisor.core.ladder.verdict import DAY, Affected, Change, Past, Verdict, verdict
 from advisor.core.resource import Tier
 from advisor.decisions.recommendation_steps import note_in_chain
+from advisor.decisions.rollouts.begin import held_terms
 from advisor.errors import DecisionRefused
 from advisor.models import LadderRule, Recommendation, RecommendationState, Step, Workload
 from advisor.pipeline.recommendation_life import note_step
@@ -129,16 +130,38 @@ def why_held(found: Verdict) -> str:
     """Every rule that speaks against approving now; empty where none does."""
     said = []
     if found.level is Level.TELL:
-        said.append(f'rule "{found.level_from}": Sluice tells, and nothing is approved')
+        said.append(f'rule "{found.level_from}": {LEVEL_WORDS[found.level]}')
     for one in found.holds:
         until = f", until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
         said.append(f'rule "{one.rule}": {one.why}{until}')
     return "; ".join(said)
 
 
+LEVEL_WORDS = {
+    Level.TELL: "Sluice tells, and nothing is approved",
+    Level.RECOMMEND: "people approve",
+    Level.ASK: "Sluice asks, and one click approves",
+    Level.ACT: "Sluice approves by itself",
+}
+
+
+def level_text(row: Recommendation, found: Verdict) -> str:
+    """The rule that says how far Sluice may go with it; empty where none does."""
+    said = []
+    if found.level_from:
+        said.append(
+            f'rule "{found.level_from}", the most conservative one: {LEVEL_WORDS[found.level]}'
+        )
+    if found.level is Level.ACT and not found.holds:
+        said.append(f"it did not: {row.act_gap}" if row.act_gap else "it looks every half minute")
+    said += [f'rule "{rule}": two people approve' for rule in found.two_people]
+    return "; ".join(said)
+
+
 def require_ladder(row: Recommendation, *, user: AbstractBaseUser, now: datetime) -> None:
     """Raise DecisionRefused if a rule holds the change up, or a second person is missing."""
-    _hold_organisation(row)
+    # Two approvals at once are counted one after the other, so that a cap holds.
+    held_terms(row.organisation)
     found = ladder_verdict(row, now=now)
     if reason := why_held(found):
         raise DecisionRefused(f"the ladder does not let it: {reason}")
@@ -171,8 +194,3 @@ def confirm_first(
     note_step(recommendation, Step.CONFIRMED, now=now, actor=actor)
     note_in_chain(recommendation, actor, "confirm", now=now)
     return True
-
-
-def _hold_organisation(row: Recommendation) -> None:
-    """Two approvals at once are counted one after the other, so that a cap holds."""
-    Organisation.objects.select_for_update(no_key=True).get(pk=row.organisation_id)

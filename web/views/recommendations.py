@@ -20,11 +20,12 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
-from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, why_held
+from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, level_text, why_held
 from advisor.decisions.rejection import REJECTION_REASONS, reason_text
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import PolicyState, policy_state
+from advisor.history.track_record import track_text
 from advisor.models import (
     Policy,
     PredictionScore,
@@ -45,7 +46,6 @@ from advisor.queries.recommendations import (
     why_not_scored,
 )
 from advisor.queries.rollouts import rollout_view
-from advisor.queries.track_record import track_text
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import effect_rows, policy_bars
 from web.drawing.picture import drawing_of
@@ -136,6 +136,7 @@ def recommendation_page(
     detail = recommendation_detail(row, now=now)
     kind = kind_of(row)
     is_policy = kind is not None and kind.publishes
+    found = ladder_verdict(row, now=now) if detail.is_open else None
     return render_page(
         request,
         workspace,
@@ -147,7 +148,9 @@ def recommendation_page(
         row=row,
         history=history_of(row),
         snoozes=SNOOZES,
-        held=why_held(ladder_verdict(row, now=now)) if detail.is_open else "",
+        held=why_held(found) if found else "",
+        level_text=level_text(row, found) if found else "",
+        one_click=found and found.asks_for_a_click and not detail.reach.without_agent,
         rejection_reasons=REJECTION_REASONS,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,

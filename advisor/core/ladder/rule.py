@@ -12,10 +12,17 @@ from advisor.core.resource import Tier
 
 
 class Level(StrEnum):
-    """How far it may go, the most conservative first."""
+    """How far it may go, the most conservative first.
+
+    Tell: nothing is approved. Recommend: people approve, and confirm what it would do. Ask: one
+    click of a person approves. Act: Sluice approves by itself what it can answer for, and asks
+    for the rest.
+    """
 
     TELL = "tell"
     RECOMMEND = "recommend"
+    ASK = "ask"
+    ACT = "act"
 
     @property
     def rank(self) -> int:
@@ -80,6 +87,8 @@ def problems_of_rule(rule: LadderRule) -> Iterator[str]:
         yield "a cool-down is longer than nothing"
     if rule.most_changes_per_day is not None and rule.most_changes_per_day < 0:
         yield "the changes a day are 0 or more"
+    if rule.level is Level.ACT and None in (rule.cooldown_s, rule.most_changes_per_day):
+        yield "where Sluice acts, the rule states a cool-down and a cap on changes a day"
     if not _states_something(rule):
         yield "it states nothing: no level, window, freeze, cool-down, cap or second person"
 
