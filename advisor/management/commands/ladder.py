@@ -16,11 +16,13 @@ from advisor.advice.registry import KINDS
 from advisor.core.ladder.rule import Level
 from advisor.core.resource import Tier
 from advisor.decisions.acting import why_not_by_itself
-from advisor.decisions.ladder import ladder_verdict, remove_rule, state_rule, why_held
+from advisor.decisions.ladder import ladder_verdict, why_held
+from advisor.decisions.ladder_rules import remove_rule, state_rule
 from advisor.decisions.policy_file.decide.quantities import parse_length
 from advisor.management.commands.approve import find_recommendation
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import LadderRule
+from advisor.queries.ladder import rule_says
 
 
 class Command(ProductCommand):
@@ -147,20 +149,13 @@ def _length(text: str | None) -> float | None:
 
 
 def _row(row: LadderRule) -> dict[str, Any]:
-    says = [
-        f"{', '.join(row.windows)} ({row.zone})" if row.windows else "",
-        f"frozen until {row.frozen_until:%Y-%m-%d %H:%M} UTC" if row.frozen_until else "",
-        f"cool-down {row.cooldown_s:g} s" if row.cooldown_s else "",
-        "" if row.most_changes_per_day is None else f"{row.most_changes_per_day} a day",
-        "two people" if row.second_person else "",
-    ]
     return {
         "name": row.name,
         "resource": row.resource.name if row.resource else None,
         "tier": row.tier or None,
         "kind": row.kind or None,
         "level": row.level or None,
-        "says": "; ".join(filter(None, says)) or None,
+        "says": rule_says(row) or None,
         "windows": row.windows,
         "zone": row.zone,
         "frozen_from": row.frozen_from,
