@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -22,6 +23,7 @@ from advisor.errors import DecisionRefused
 from advisor.history.track_record import track_record
 from advisor.models import (
     POLICY_TOPIC,
+    Allocation,
     LadderRule,
     Policy,
     PolicyChange,
@@ -78,6 +80,7 @@ def why_not_by_itself(row: Recommendation, found: Verdict, *, now: datetime) -> 
         in_hand=_in_hand(row),
         coverage=track.coverage if track else None,
         suspected=_suspected(row),
+        without_agent=_without_agent(row),
         comes_in_stages=terms.stages(resource),
         is_stopped=terms.stopped_at is not None,
         is_under_way=_is_under_way(resource),
@@ -95,8 +98,18 @@ def _in_hand(row: Recommendation) -> str:
 
 
 def _suspected(row: Recommendation) -> tuple[str, ...]:
-    rows = json.loads(row.answer).get("allocations", [])
-    return tuple(sorted({one["workload"] for one in rows if one.get("unsure")}))
+    return tuple(sorted({one["workload"] for one in _allocations(row) if one.get("unsure")}))
+
+
+def _without_agent(row: Recommendation) -> tuple[str, ...]:
+    wanted = [one["allocation"] for one in _allocations(row)]
+    rows = Allocation.objects.filter(pk__in=wanted, host__enforcer__isnull=True)
+    return tuple(rows.order_by("host__name").values_list("host__name", flat=True).distinct())
+
+
+def _allocations(row: Recommendation) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(row.answer).get("allocations", [])
+    return found
 
 
 def _is_under_way(resource: Resource) -> bool:

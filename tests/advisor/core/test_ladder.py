@@ -26,6 +26,7 @@ PROVEN = Grounds(
     in_hand="",
     coverage=Coverage(count=100, inside_count=76, level=0.8),
     suspected=(),
+    without_agent=(),
     comes_in_stages=True,
     is_stopped=False,
     is_under_way=False,
@@ -100,6 +101,7 @@ def test_sluice_acts_on_nothing_that_a_person_may_not_approve(
         # 74 % of them, where 80 % are meant and 75 % are enough.
         {"coverage": Coverage(count=100, inside_count=74, level=0.8)},
         {"suspected": ("db",)},
+        {"without_agent": ("h3",)},
         {"comes_in_stages": False},
         {"is_stopped": True},
         {"is_under_way": True},

@@ -24,6 +24,7 @@ from advisor.decisions.decide import approve, rollback
 from advisor.decisions.recommendation_steps import acknowledge, snooze
 from advisor.decisions.rollouts.steer import resume_rollouts, set_terms, stop_rollouts
 from advisor.models import (
+    Enforcer,
     LadderRule,
     Policy,
     PolicyRollout,
@@ -136,6 +137,10 @@ def _rule(**said: Any) -> Callable[[Waiting], None]:
     return state
 
 
+def _no_agent(_: Waiting) -> None:
+    Enforcer.objects.all().delete()
+
+
 def _no_stages(waiting: Waiting) -> None:
     set_terms(organisation=waiting.cluster.organisation, actor=COMMAND_LINE, now=NOW, staged=False)
 
@@ -183,6 +188,7 @@ REASONS: dict[str, tuple[Callable[[Waiting], None], str]] = {
     "window": (_rule(windows=["Sat 22:00 6h"]), 'rule "more": changes are made Sat 22:00 6h'),
     "cap": (_rule(most_changes_per_day=0), 'rule "more": 0 changes in 24 h, 0 may be'),
     "two people": (_rule(second_person=True), 'rule "more" asks for two people'),
+    "no agent": (_no_agent, "no agent would enforce it on h1"),
     "no stages": (_no_stages, "reach all hosts at once"),
     "stopped": (_stopped, "rollouts are stopped"),
     "acknowledged": (_acknowledged, "a person looks after it"),
