@@ -41,7 +41,10 @@ QUEUES = (
             "act_everywhere", "act",
         ),
     ),
-    WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
+    WorkQueue(
+        name="report",
+        tasks=("import_everywhere", "import_upload", "carry_out_everywhere", "carry_out"),
+    ),
     WorkQueue(
         name="upkeep",
         tasks=(

@@ -23,6 +23,7 @@ from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.decisions.ladder import require_ladder
+from advisor.decisions.moving import ask_for_moves
 from advisor.decisions.recommendation_steps import claim, note_in_chain
 from advisor.decisions.rollouts.begin import begin_rollout, terms_of
 from advisor.decisions.rollouts.changes import BY_ITSELF
@@ -100,7 +101,9 @@ def _approve(
     if kind.publishes:
         policy = _publish(recommendation, actor=actor, user_id=user_id, now=now)
     else:
-        _set(recommendation, kind.sets(json.loads(recommendation.answer)))
+        answer = json.loads(recommendation.answer)
+        _set(recommendation, kind.sets(answer))
+        ask_for_moves(recommendation, kind.moves(answer), actor=actor, now=now)
     details = {"reason": reason} if reason else {}
     version = policy and policy.version
     note_in_chain(recommendation, actor, "approve", now=now, version=version, **details)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from advisor.advice.kind import HostMove, Kind
 from advisor.advice.policy.show import incident_picture
 from advisor.advice.registry import kind_of, variants
 from advisor.advice.shared.shown import NOTED
@@ -21,6 +23,7 @@ from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
 from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, level_text, why_held
+from advisor.decisions.moving import asked_text, may_carry_out
 from advisor.decisions.rejection import REJECTION_REASONS, reason_text
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
@@ -137,6 +140,7 @@ def recommendation_page(
     kind = kind_of(row)
     is_policy = kind is not None and kind.publishes
     found = ladder_verdict(row, now=now) if detail.is_open else None
+    carries_out = bool(kind and _moves(kind, row)) and may_carry_out(workspace.actor)
     return render_page(
         request,
         workspace,
@@ -150,11 +154,18 @@ def recommendation_page(
         snoozes=SNOOZES,
         held=why_held(found) if found else "",
         level_text=level_text(row, found) if found else "",
-        one_click=found and found.asks_for_a_click and not detail.reach.without_agent,
+        one_click=found
+        and found.asks_for_a_click
+        and not (detail.reach.without_agent or carries_out),
         rejection_reasons=REJECTION_REASONS,
+        carries_out=carries_out,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
     )
+
+
+def _moves(kind: Kind[Any, Any], row: Recommendation) -> tuple[HostMove, ...]:
+    return kind.moves(json.loads(row.answer))
 
 
 def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
@@ -207,6 +218,7 @@ def _other_advice(row: Recommendation) -> dict[str, Any]:
     advice = advice_detail(row)
     return {
         "advice": advice,
+        "moves": row.moves.order_by("place"),
         "track": track_text(row) if advice else "",
         "effects": effect_rows(advice.effects) if advice else [],
         "drawing": drawing_of(advice.picture) if advice and advice.picture else None,
@@ -257,7 +269,7 @@ def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
             f"{state.text}. Agents take it with their next pull and report what they did."
         )
     advice = advice_detail(row)
-    return advice.commitment.done if advice else NOTED
+    return asked_text(row) or (advice.commitment.done if advice else NOTED)
 
 
 @require_POST
