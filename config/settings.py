@@ -143,6 +143,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
 
 # The words of a command, never read by a shell; empty: a person moves workloads.
 MOVE_COMMAND = move_command(env.text("SLUICE_MOVE_COMMAND", ""))
+MOVE_ORGANISATIONS = env.words("SLUICE_MOVE_ORGANISATIONS", "")
 HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_SSL_REDIRECT = HTTPS_ONLY

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts.actor import SCHEDULER, Actor
+from accounts.models import Organisation
 from accounts.models.audit import LONGEST_SUBJECT
 from accounts.roles import Action
 from accounts.services.audit import record
@@ -32,16 +33,21 @@ STILL_SENDS_RATIO = 0.05
 """What the source may still carry of it, beside the target: the last of the move itself."""
 
 
-def may_carry_out(actor: Actor) -> bool:
+def may_carry_out(actor: Actor, organisation: Organisation) -> bool:
     """Whether an approval of this actor runs the command."""
-    return bool(settings.MOVE_COMMAND) and actor.may(Action.CARRY_OUT)
+    return _is_configured(organisation) and actor.may(Action.CARRY_OUT)
+
+
+def _is_configured(organisation: Organisation) -> bool:
+    """Whether it moves workloads of the organisation: another's may have hosts of these names."""
+    return bool(settings.MOVE_COMMAND) and organisation.slug in settings.MOVE_ORGANISATIONS
 
 
 def ask_for_moves(
     recommendation: Recommendation, moves: tuple[HostMove, ...], *, actor: Actor, now: datetime
 ) -> None:
     """Let a worker make the moves, if the command is configured and the actor may have it run."""
-    if may_carry_out(actor):
+    if may_carry_out(actor, recommendation.organisation):
         PlacementMove.objects.bulk_create(
             PlacementMove(
                 organisation_id=recommendation.organisation_id, recommendation=recommendation,
@@ -112,7 +118,7 @@ def _make(move: PlacementMove, now: datetime) -> None:
 
 def _why_not(move: PlacementMove, now: datetime) -> str:
     """Why its command is not run any more; empty where nothing speaks against it."""
-    if not settings.MOVE_COMMAND:
+    if not _is_configured(move.organisation):
         return "no command is configured any more"
     if now - move.asked_at > RUN_WITHIN:
         return "it waited for more than an hour, and the advice is of the load before"

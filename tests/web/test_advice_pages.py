@@ -225,7 +225,7 @@ MOVE = ("virsh", "migrate", "{workload}", "{target}")
 def test_approval_of_a_move_says_whether_a_command_makes_it(
     fleet: Fleet, settings: Any, who: str, words: tuple[str, ...]
 ) -> None:
-    settings.MOVE_COMMAND = words
+    settings.MOVE_COMMAND, settings.MOVE_ORGANISATIONS = words, [fleet.organisation.slug]
     row, client = advise(fleet, "host_placement"), client_of(getattr(fleet.people, who))
 
     asked = shown(client, row).text("#approve-dialog")

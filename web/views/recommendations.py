@@ -140,7 +140,9 @@ def recommendation_page(
     kind = kind_of(row)
     is_policy = kind is not None and kind.publishes
     found = ladder_verdict(row, now=now) if detail.is_open else None
-    carries_out = bool(kind and _moves(kind, row)) and may_carry_out(workspace.actor)
+    carries_out = bool(kind and _moves(kind, row)) and may_carry_out(
+        workspace.actor, row.organisation
+    )
     return render_page(
         request,
         workspace,

@@ -42,7 +42,7 @@ def command(settings: Settings, tmp_path: Path) -> Path:
     noted = tmp_path / "noted"
     code = f"import sys; open({str(noted)!r}, 'a').write(' '.join(sys.argv[1:]) + chr(10))"
     words = (sys.executable, "-c", code, "{workload}", "{source}", "{target}")
-    settings.MOVE_COMMAND = words
+    settings.MOVE_COMMAND, settings.MOVE_ORGANISATIONS = words, ["acme"]
     return noted
 
 
@@ -170,6 +170,23 @@ def test_without_a_command_nothing_is_asked_for(cluster: Cluster, settings: Sett
     approved(cluster)
 
     assert not PlacementMove.objects.exists()
+
+
+def test_command_of_one_organisation_moves_nothing_of_another(
+    cluster: Cluster, settings: Settings, command: Path
+) -> None:
+    settings.MOVE_ORGANISATIONS = ["globex"]
+    approved(cluster)
+    assert not PlacementMove.objects.exists()
+
+    settings.MOVE_ORGANISATIONS = ["acme"]
+    row = advise(cluster, "web-3")
+    approve(recommendation=row, user=cluster.people.owner, now=NOW)
+    settings.MOVE_ORGANISATIONS = ["globex"]
+    carry_out(recommendation=row, now=NOW)
+
+    assert states() == ["failed"]
+    assert not command.exists()
 
 
 def test_approval_of_an_operator_is_noted_alone(cluster: Cluster) -> None:
