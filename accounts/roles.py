@@ -23,6 +23,8 @@ class Action(StrEnum):
     DECIDE = "decide"
     MANAGE_MEMBERS = "manage members"
     MANAGE_TOKENS = "manage tokens"
+    MANAGE_LADDER = "set the rules of the ladder"
+    CARRY_OUT = "have workloads moved"
     MANAGE_OWNERS = "manage owners"
     DELETE_ORGANISATION = "delete the organisation"
 
@@ -31,6 +33,8 @@ LEAST_ROLE: Mapping[Action, Role] = {
     Action.DECIDE: Role.OPERATOR,
     Action.MANAGE_MEMBERS: Role.ADMIN,
     Action.MANAGE_TOKENS: Role.ADMIN,
+    Action.MANAGE_LADDER: Role.ADMIN,
+    Action.CARRY_OUT: Role.ADMIN,
     Action.MANAGE_OWNERS: Role.OWNER,
     Action.DELETE_ORGANISATION: Role.OWNER,
 }

@@ -192,6 +192,45 @@ def roll_out(resource_id: int) -> None:
 
 
 @shared_task
+def act_everywhere() -> None:
+    """Queue the recommendations that the ladder may let Sluice approve."""
+    from advisor.decisions.acting import to_act_on
+
+    due = to_act_on(timezone.now()).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(act, due, most=MOST_ROLLOUTS)
+
+
+@shared_task
+def act(recommendation_id: int) -> None:
+    """Approve one recommendation if the ladder lets Sluice."""
+    from advisor.decisions.acting import act_on
+
+    rows = Recommendation.objects.select_related("organisation")
+    found = rows.filter(pk=recommendation_id).first()
+    if found is not None:
+        act_on(recommendation=found, now=timezone.now())
+
+
+@shared_task
+def carry_out_everywhere() -> None:
+    """Queue the recommendations of which workloads are still to be moved, or to be seen moved."""
+    from advisor.decisions.moving import open_moves
+
+    due = open_moves().values_list("organisation", "recommendation").distinct()
+    _queue_turns(carry_out, due.order_by("recommendation"), most=MOST_ROLLOUTS)
+
+
+@shared_task
+def carry_out(recommendation_id: int) -> None:
+    """Make the next move of one recommendation, and look at those before."""
+    from advisor.decisions import moving
+
+    found = Recommendation.objects.filter(pk=recommendation_id).first()
+    if found is not None:
+        moving.carry_out(recommendation=found, now=timezone.now())
+
+
+@shared_task
 def learn_everywhere() -> None:
     """Queue the resources whose threshold is to be learnt for the next hour."""
     from advisor.pipeline.learn_thresholds import resources_to_learn

@@ -38,9 +38,13 @@ QUEUES = (
             "look_outside_everywhere", "look_outside", "recommend_everywhere",
             "recommend_resource", "advise_everywhere", "advise_resource", "place_everywhere",
             "place_on_hosts", "roll_out_everywhere", "roll_out",
+            "act_everywhere", "act",
         ),
     ),
-    WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
+    WorkQueue(
+        name="report",
+        tasks=("import_everywhere", "import_upload", "carry_out_everywhere", "carry_out"),
+    ),
     WorkQueue(
         name="upkeep",
         tasks=(

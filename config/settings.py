@@ -6,6 +6,7 @@ from config import env
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
 from config.mail import mail_server
+from config.move_command import move_command
 from config.oidc import oidc_provider
 from config.paths import data_dir
 from config.queues import QUEUES
@@ -140,6 +141,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
 
 # --- Security
 
+# The words of a command, never read by a shell; empty: a person moves workloads.
+MOVE_COMMAND = move_command(env.text("SLUICE_MOVE_COMMAND", ""))
+MOVE_ORGANISATIONS = env.words("SLUICE_MOVE_ORGANISATIONS", "")
 HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_SSL_REDIRECT = HTTPS_ONLY

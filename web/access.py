@@ -50,6 +50,10 @@ class Workspace:
         return self.membership.may(Action.MANAGE_TOKENS)
 
     @property
+    def may_manage_ladder(self) -> bool:
+        return self.membership.may(Action.MANAGE_LADDER)
+
+    @property
     def actor(self) -> Actor:
         return member_actor(self.membership)
 

@@ -47,6 +47,19 @@ def _everywhere(_now: datetime) -> Q:
     return Q(pk__isnull=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostMove:
+    """A workload that is to run on another host."""
+
+    workload: str
+    source: str
+    target: str
+
+
+def _moves_nothing(_answer: Stored) -> tuple[HostMove, ...]:
+    return ()
+
+
 def _sets_nothing(_answer: Stored) -> Mapping[str, Mapping[str, Any]]:
     return {}
 
@@ -88,6 +101,8 @@ class Kind(Generic[Inputs, Advice]):
     """Whether approving publishes a policy to the agents."""
     sets: Callable[[Stored], Mapping[str, Mapping[str, Any]]] = _sets_nothing
     """What approving states of resources, by their names: what `change_resource` takes."""
+    moves: Callable[[Stored], tuple[HostMove, ...]] = _moves_nothing
+    """What a command moves, where one is configured and who approves may have it run."""
 
     def answer(self, inputs_text: str) -> str:
         """The canonical text of the answer to the canonical text of the inputs.

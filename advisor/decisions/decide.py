@@ -15,6 +15,7 @@ from accounts.models.audit import LONGEST_SUBJECT
 from accounts.roles import Role
 from accounts.services.audit import record
 from advisor.access import require_operator
+from advisor.advice.kind import Kind
 from advisor.advice.registry import kind_of
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.core.canonical import to_plain
@@ -22,6 +23,7 @@ from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.decisions.ladder import require_ladder
+from advisor.decisions.moving import ask_for_moves
 from advisor.decisions.recommendation_steps import claim, note_in_chain
 from advisor.decisions.rollouts.begin import begin_rollout, terms_of
 from advisor.decisions.rollouts.changes import BY_ITSELF
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
 
+THE_LADDER = "the ladder"
+"""Who approves what no person did."""
+
+
 @transaction.atomic
 def approve(
     *, recommendation: Recommendation, user: AbstractBaseUser, now: datetime
@@ -54,27 +60,60 @@ def approve(
     a host would get none of the policy.
     """
     actor = require_operator(user, recommendation.organisation)
+    kind = _known_kind(recommendation)
+    require_ladder(recommendation, user=user, now=now)
+    return _approve(recommendation, kind, actor=actor, user_id=user.pk, reason="", now=now)
+
+
+@transaction.atomic
+def approve_by_rule(*, recommendation: Recommendation, rule: str, now: datetime) -> Policy | None:
+    """Approve what this rule lets Sluice approve by itself.
+
+    Who calls has asked the ladder, and holds the terms of its organisation.
+    """
+    actor = Actor(name=THE_LADDER, role=Role.OPERATOR)
+    kind, reason = _known_kind(recommendation), f'rule "{rule}" lets Sluice act'
+    return _approve(recommendation, kind, actor=actor, user_id=None, reason=reason, now=now)
+
+
+def _known_kind(recommendation: Recommendation) -> Kind[Any, Any]:
     kind = kind_of(recommendation)
     if kind is None:
         raise DecisionRefused(
             f"this version of Sluice knows no advice on {recommendation.topic}; reject it"
         )
-    require_ladder(recommendation, user=user, now=now)
+    return kind
+
+
+def _approve(
+    recommendation: Recommendation,
+    kind: Kind[Any, Any],
+    *,
+    actor: Actor,
+    user_id: int | None,
+    reason: str,
+    now: datetime,
+) -> Policy | None:
     claim(
-        recommendation, RecommendationState.APPROVED, actor=actor, reason="", now=now,
-        decided_by_id=user.pk, decided_at=now,
+        recommendation, RecommendationState.APPROVED, actor=actor, reason=reason, now=now,
+        decided_by_id=user_id, decided_at=now, decision_reason=reason,
     )  # fmt: skip
     policy = None
     if kind.publishes:
-        policy = _publish(recommendation, user=user, now=now)
+        policy = _publish(recommendation, actor=actor, user_id=user_id, now=now)
     else:
-        _set(recommendation, kind.sets(json.loads(recommendation.answer)))
+        answer = json.loads(recommendation.answer)
+        _set(recommendation, kind.sets(answer))
+        ask_for_moves(recommendation, kind.moves(answer), actor=actor, now=now)
+    details = {"reason": reason} if reason else {}
     version = policy and policy.version
-    note_in_chain(recommendation, actor, "approve", now=now, version=version)
+    note_in_chain(recommendation, actor, "approve", now=now, version=version, **details)
     return policy
 
 
-def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: datetime) -> Policy:
+def _publish(
+    recommendation: Recommendation, *, actor: Actor, user_id: int | None, now: datetime
+) -> Policy:
     if terms_of(recommendation.organisation).stopped_at is not None:
         raise DecisionRefused(
             "rollouts are stopped, so no new policy can begin; resume them with: "
@@ -94,12 +133,12 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
         pools=pools,
         capacity=_capacity(recommendation),
         divides=_divides(recommendation),
-        user=user,
+        user_id=user_id,
         now=now,
         recommendation=recommendation,
     )
     why = f"recommendation {recommendation.pk} was approved"
-    begin_rollout(policy=policy, who=user.get_username(), why=why, now=now)
+    begin_rollout(policy=policy, who=actor.name, why=why, now=now)
     publish_documents(resource=recommendation.resource, now=now)
     return policy
 
@@ -157,7 +196,7 @@ def rollback(
     """
     actor = require_operator(user, resource.organisation)
     return _roll_back(
-        resource, to_version, actor=actor, user=user, why="a person rolled it back", now=now
+        resource, to_version, actor=actor, user_id=user.pk, why="a person rolled it back", now=now
     )
 
 
@@ -166,7 +205,7 @@ def take_back(*, rollout: PolicyRollout, why: str, now: datetime) -> Policy:
     former = rollout.former.version if rollout.former else 0
     by_itself = Actor(name=BY_ITSELF, role=Role.OPERATOR)
     return _roll_back(
-        rollout.policy.resource, former, actor=by_itself, user=None, why=why, now=now
+        rollout.policy.resource, former, actor=by_itself, user_id=None, why=why, now=now
     )
 
 
@@ -175,7 +214,7 @@ def _roll_back(
     to_version: int | None,
     *,
     actor: Actor,
-    user: AbstractBaseUser | None,
+    user_id: int | None,
     why: str,
     now: datetime,
 ) -> Policy:
@@ -201,7 +240,7 @@ def _roll_back(
         pools=pools,
         capacity=earlier.capacity if earlier else None,
         divides=earlier.divides if earlier else False,
-        user=user,
+        user_id=user_id,
         now=now,
         rollback_of=newest,
     )
@@ -257,7 +296,7 @@ def _next_version(
     pools: list[dict[str, Any]],
     capacity: float | None,
     divides: bool,
-    user: AbstractBaseUser | None,
+    user_id: int | None,
     now: datetime,
     recommendation: Recommendation | None = None,
     rollback_of: Policy | None = None,
@@ -279,6 +318,6 @@ def _next_version(
     )
     if gap := publishing_gap(policy):
         raise DecisionRefused(gap)
-    policy.created_by_id = user.pk if user else None
+    policy.created_by_id = user_id
     policy.save()
     return policy

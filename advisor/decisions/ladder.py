@@ -1,24 +1,24 @@
-"""The ladder's rules as they are stated, and what they say of a recommendation."""
+"""What the ladder says of a recommendation, and that it is heard before one is approved."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from accounts.actor import Actor
-from accounts.models import Organisation
-from accounts.services.audit import record
 from advisor.access import require_operator
 from advisor.advice.registry import kind_of
-from advisor.core.ladder.rule import Freeze, Level, problems_of_rule
 from advisor.core.ladder.rule import LadderRule as Rule
+from advisor.core.ladder.rule import Level
 from advisor.core.ladder.verdict import DAY, Affected, Change, Past, Verdict, verdict
 from advisor.core.resource import Tier
+from advisor.decisions.ladder_rules import rule_of
 from advisor.decisions.recommendation_steps import note_in_chain
+from advisor.decisions.rollouts.begin import held_terms
 from advisor.errors import DecisionRefused
 from advisor.models import LadderRule, Recommendation, RecommendationState, Step, Workload
 from advisor.pipeline.recommendation_life import note_step
@@ -29,88 +29,43 @@ if TYPE_CHECKING:
 CONFIRMED = "Confirmed. It takes a second person: another member has to approve it too."
 
 
-def rule_of(row: LadderRule) -> Rule:
-    """The rule that a row states."""
-    freeze = None
-    if row.frozen_from is not None and row.frozen_until is not None:
-        freeze = Freeze(since=row.frozen_from, until=row.frozen_until, reason=row.frozen_because)
-    return Rule(
-        name=row.name,
-        resource=row.resource.name if row.resource else "",
-        tier=Tier(row.tier) if row.tier else None,
-        kind=row.kind,
-        level=Level(row.level) if row.level else None,
-        windows=tuple(row.windows),
-        zone=row.zone,
-        freeze=freeze,
-        cooldown_s=row.cooldown_s,
-        most_changes_per_day=row.most_changes_per_day,
-        second_person=row.second_person,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedLadder:
+    """The rules of an organisation, and the changes of late that they count.
+
+    `tiers` are those of its workloads by name, empty where a workload has none.
+    """
+
+    rules: tuple[Rule, ...]
+    past: tuple[Past, ...]
+    tiers: Mapping[str, str]
+
+    def verdict(self, row: Recommendation, *, now: datetime) -> Verdict:
+        """What the rules say of one of its recommendations."""
+        return verdict(_change(row, self.tiers), rules=self.rules, past=self.past, now=now)
+
+
+def stated_ladder(organisation_id: int, *, now: datetime) -> StatedLadder:
+    """The ladder of an organisation as it is now."""
+    stated = LadderRule.objects.filter(organisation=organisation_id).select_related("resource")
+    rules = tuple(map(rule_of, stated))
+    longest = max((one.cooldown_s or 0.0 for one in rules), default=0.0)
+    since = now - max(DAY, timedelta(seconds=longest))
+    done = Recommendation.objects.filter(
+        organisation=organisation_id, state=RecommendationState.APPROVED, decided_at__gt=since
+    ).select_related("resource")
+    tiers = dict(Workload.objects.filter(organisation=organisation_id).values_list("name", "tier"))
+    past = tuple(
+        Past(change=_change(one, tiers), at=one.decided_at)
+        for one in (done if rules else ())
+        if one.decided_at is not None
     )
-
-
-@transaction.atomic
-def state_rule(row: LadderRule, *, actor: Actor, now: datetime) -> LadderRule:
-    """Set a rule, in the place of one of the same name; told in the audit chain."""
-    for problem in problems_of_rule(rule_of(row)):
-        raise DecisionRefused(problem)
-    former = LadderRule.objects.filter(organisation=row.organisation, name=row.name)
-    row.pk = former.values_list("pk", flat=True).first()
-    row.save()
-    _note(row, actor, "set a rule of the ladder", now)
-    return row
-
-
-@transaction.atomic
-def remove_rule(*, organisation: Organisation, name: str, actor: Actor, now: datetime) -> None:
-    """Remove a rule; told in the audit chain, because it lets happen what it held back."""
-    row = LadderRule.objects.filter(organisation=organisation, name=name).first()
-    if row is None:
-        raise DecisionRefused(f'there is no rule "{name}"')
-    _note(row, actor, "remove a rule of the ladder", now)
-    row.delete()
-
-
-def _note(row: LadderRule, actor: Actor, action: str, now: datetime) -> None:
-    record(
-        organisation=row.organisation, actor=actor, action=action, subject=row.name,
-        now=now, details=_stated(row),
-    )  # fmt: skip
-
-
-def _stated(row: LadderRule) -> dict[str, str]:
-    """What the rule says, by the names of its settings."""
-    said = {
-        "resource": row.resource.name if row.resource else "", "tier": row.tier,
-        "kind": row.kind, "level": row.level,
-        "windows": f"{', '.join(row.windows)} ({row.zone})" if row.windows else "",
-        "frozen_from": row.frozen_from, "frozen_until": row.frozen_until,
-        "cooldown_s": row.cooldown_s, "most_changes_per_day": row.most_changes_per_day,
-        "second_person": "yes" if row.second_person else "",
-    }  # fmt: skip
-    return {name: str(value) for name, value in said.items() if value not in ("", None)}
+    return StatedLadder(rules=rules, past=past, tiers=tiers)
 
 
 def ladder_verdict(row: Recommendation, *, now: datetime) -> Verdict:
     """What the rules of its organisation say of it now."""
-    stated = LadderRule.objects.filter(organisation=row.organisation_id).select_related("resource")
-    rules = [rule_of(one) for one in stated]
-    longest = max((one.cooldown_s or 0.0 for one in rules), default=0.0)
-    since = now - max(DAY, timedelta(seconds=longest))
-    done = Recommendation.objects.filter(
-        organisation=row.organisation_id,
-        state=RecommendationState.APPROVED,
-        decided_at__gt=since,
-    ).select_related("resource")
-    tiers = dict(
-        Workload.objects.filter(organisation=row.organisation_id).values_list("name", "tier")
-    )
-    past = [
-        Past(change=_change(one, tiers), at=one.decided_at)
-        for one in (done if rules else ())
-        if one.decided_at is not None
-    ]
-    return verdict(_change(row, tiers), rules=rules, past=past, now=now)
+    return stated_ladder(row.organisation_id, now=now).verdict(row, now=now)
 
 
 def _change(row: Recommendation, tiers: Mapping[str, str]) -> Change:
@@ -129,16 +84,38 @@ def why_held(found: Verdict) -> str:
     """Every rule that speaks against approving now; empty where none does."""
     said = []
     if found.level is Level.TELL:
-        said.append(f'rule "{found.level_from}": Sluice tells, and nothing is approved')
+        said.append(f'rule "{found.level_from}": {LEVEL_WORDS[found.level]}')
     for one in found.holds:
         until = f", until {one.until:%Y-%m-%d %H:%M} UTC" if one.until else ""
         said.append(f'rule "{one.rule}": {one.why}{until}')
     return "; ".join(said)
 
 
+LEVEL_WORDS = {
+    Level.TELL: "Sluice tells, and nothing is approved",
+    Level.RECOMMEND: "people approve",
+    Level.ASK: "Sluice asks, and one click approves",
+    Level.ACT: "Sluice approves by itself",
+}
+
+
+def level_text(row: Recommendation, found: Verdict) -> str:
+    """The rule that says how far Sluice may go with it; empty where none does."""
+    said = []
+    if found.level_from:
+        said.append(
+            f'rule "{found.level_from}", the most conservative one: {LEVEL_WORDS[found.level]}'
+        )
+    if found.level is Level.ACT and not found.holds:
+        said.append(f"it did not: {row.act_gap}" if row.act_gap else "it looks every half minute")
+    said += [f'rule "{rule}": two people approve' for rule in found.two_people]
+    return "; ".join(said)
+
+
 def require_ladder(row: Recommendation, *, user: AbstractBaseUser, now: datetime) -> None:
     """Raise DecisionRefused if a rule holds the change up, or a second person is missing."""
-    _hold_organisation(row)
+    # Two approvals at once are counted one after the other, so that a cap holds.
+    held_terms(row.organisation)
     found = ladder_verdict(row, now=now)
     if reason := why_held(found):
         raise DecisionRefused(f"the ladder does not let it: {reason}")
@@ -171,8 +148,3 @@ def confirm_first(
     note_step(recommendation, Step.CONFIRMED, now=now, actor=actor)
     note_in_chain(recommendation, actor, "confirm", now=now)
     return True
-
-
-def _hold_organisation(row: Recommendation) -> None:
-    """Two approvals at once are counted one after the other, so that a cap holds."""
-    Organisation.objects.select_for_update(no_key=True).get(pk=row.organisation_id)

@@ -21,6 +21,8 @@ _NOUNS = {
     "allocations": "allocation of",
     "pools": "pool",
     "maintenance": "maintenance window",
+    "rollouts": "terms of rollouts",
+    "ladder": "rule of the ladder",
 }
 
 

@@ -29,6 +29,7 @@ from advisor.models.history import (
 from advisor.models.ladder_rule import LadderRule
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
+from advisor.models.placement_move import MoveState, PlacementMove
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.pool import Pool
 from advisor.models.prediction_score import PredictionScore
@@ -77,9 +78,11 @@ __all__ = [
     "LimitScope",
     "MaintenanceWindow",
     "Member",
+    "MoveState",
     "NaturalLook",
     "NaturalScore",
     "NewestRates",
+    "PlacementMove",
     "Policy",
     "PolicyChange",
     "PolicyRollout",

@@ -125,6 +125,9 @@ class Recommendation(models.Model):
     score_gap = models.TextField(
         blank=True, default="", help_text="Why its prediction could not be scored at the last look"
     )
+    act_gap = models.TextField(
+        blank=True, default="", help_text="Why Sluice did not approve it itself at the last look"
+    )
 
     objects = RecommendationQuerySet.as_manager()
 

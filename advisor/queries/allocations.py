@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from advisor.history.held_policies import WITH_ROLLOUT, granted_items
+from advisor.history.recent_rates import current_rates
 from advisor.models import ComplianceRecord, Incident, Policy, Resource
-from advisor.queries.allocation_rates import allocations_in_order, current_rates
+from advisor.queries.allocation_rates import allocations_in_order
 
 VERDICT_GRACE = timedelta(minutes=10)
 """Older verdicts are not shown as present."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from accounts.models import Organisation
 from advisor.core.forecast.calibration import Band, Coverage, Score, calibrate, coverage_of
-from advisor.core.forecast.prediction_interval import Interval
+from advisor.history.measured_rates import outcome_of, outcomes_of, sure_rates
 from advisor.models import NaturalScore, PredictionScore
 from advisor.resource_kinds.registry import traits_of
 
@@ -94,15 +94,15 @@ def accuracy_by_origin(organisation: Organisation) -> list[OriginAccuracy]:
     switched = natural.select_related("resource").order_by("-switched_at")
     rates: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for score in advised[:MOST_SCORES]:
-        rates[APPROVED, score.recommendation.resource.kind] += _sure(score)
+        rates[APPROVED, score.recommendation.resource.kind] += sure_rates(score)
     for change in switched[:MOST_SCORES]:
-        rates[NATURAL, change.resource.kind] += _sure(change)
+        rates[NATURAL, change.resource.kind] += sure_rates(change)
     found = (_accuracy(origin, kind, own) for (origin, kind), own in sorted(rates.items()))
     return [one for one in found if one is not None]
 
 
 def _accuracy(origin: str, kind: str, rates: Sequence[Mapping[str, Any]]) -> OriginAccuracy | None:
-    coverage = coverage_of([_outcome(rate) for rate in rates])
+    coverage = coverage_of([outcome_of(rate) for rate in rates])
     measured = sum(rate["measured"] for rate in rates)
     if coverage is None or measured <= 0:
         return None
@@ -114,16 +114,3 @@ def _accuracy(origin: str, kind: str, rates: Sequence[Mapping[str, Any]]) -> Ori
         bias_ratio=(measured - sum(rate["predicted"] for rate in rates)) / measured,
         crps_ratio=sum(rate["crps"] for rate in rates) / measured if has_draws else None,
     )
-
-
-def outcomes_of(rows: Iterable[PredictionScore | NaturalScore]) -> list[tuple[Interval, float]]:
-    """Each rate that was told as sure: its range, and what was measured."""
-    return [_outcome(rate) for row in rows for rate in _sure(row)]
-
-
-def _sure(row: PredictionScore | NaturalScore) -> Iterator[Mapping[str, Any]]:
-    return (rate for rate in row.rates if rate.get("interval") and not rate.get("unsure"))
-
-
-def _outcome(rate: Mapping[str, Any]) -> tuple[Interval, float]:
-    return Interval(**rate["interval"]), float(rate["measured"])

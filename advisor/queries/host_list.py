@@ -10,9 +10,9 @@ from datetime import datetime
 from advisor.core.resource import Unit
 from advisor.history.measured import read_measured
 from advisor.history.newest_rates import newest_host_rates
+from advisor.history.recent_rates import REACH
 from advisor.models import Attachment
 from advisor.queries.allocation_columns import NO_USERS, users_by
-from advisor.queries.allocation_rates import REACH
 from advisor.queries.hosts import HostHealth, host_healths
 from advisor.queries.scope import Scope
 from advisor.queries.tables import NOTHING, Values, day_grid, total_of

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
+from advisor.history.recent_rates import rates_at
 from advisor.models import Allocation, Resource, Workload
-from advisor.queries.allocation_rates import rates_at
 from advisor.queries.likely_movers import likely_movers
 from advisor.queries.scope import Scope
 

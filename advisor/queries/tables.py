@@ -17,9 +17,9 @@ import numpy as np
 from advisor.history.history import numbers
 from advisor.history.levels import newest_loads
 from advisor.history.measured import read_rates
+from advisor.history.recent_rates import REACH
 from advisor.models import Allocation, Attachment
 from advisor.queries.allocation_columns import NO_USERS, users_by
-from advisor.queries.allocation_rates import REACH
 from advisor.queries.heat import Strip, heat_strips
 from advisor.queries.resources import ResourceLine, read_lines
 from advisor.queries.scope import Scope

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from advisor.core.natural_order import natural_key
 from advisor.history.newest_rates import RatesByKey, newest_rates
+from advisor.history.recent_rates import REACH
 from advisor.models import Workload
 from advisor.queries.allocation_columns import (
     TIERS,
@@ -20,7 +21,6 @@ from advisor.queries.allocation_columns import (
     present_allocations,
     tier_places,
 )
-from advisor.queries.allocation_rates import REACH
 from advisor.queries.listed import NO_RANK, Listed, Places, Shared
 from advisor.queries.packed import packed_columns
 from advisor.queries.resources import ResourceLine, read_lines

@@ -38,6 +38,9 @@ HOLDS = {
     "advisor.Workload.name": 200,
     "advisor.NaturalScore.workload": 200,
     "advisor.Pool.name": 200,
+    "advisor.PlacementMove.workload": 200,
+    "advisor.PlacementMove.source": LONGEST_HOST_NAME,
+    "advisor.PlacementMove.target": LONGEST_HOST_NAME,
     "advisor.Allocation.vdisk": 200,
     "advisor.Resource.disks": 200,
     "advisor.Recommendation.subject": 200,
@@ -55,7 +58,8 @@ NAMED_BY_THE_PRODUCT = {
     "accounts.KeptAnswer.asked", "accounts.KeptAnswer.key", "accounts.Profile.time_zone",
     "advisor.LadderRule.kind", "advisor.LadderRule.name", "advisor.LadderRule.zone",
     # People, whose names have 150 characters, and the product's own parts.
-    "accounts.Token.made_by", "advisor.PolicyChange.who", "advisor.RolloutTerms.stopped_by",
+    "accounts.Token.made_by", "advisor.PolicyChange.who", "advisor.PlacementMove.asked_by",
+    "advisor.RolloutTerms.stopped_by",
     "advisor.RecommendationChange.actor", "advisor.RecommendationChange.address",
     # Shortened to this.
     "accounts.AuditEntry.subject",

@@ -36,6 +36,7 @@ PAGES: dict[str, Addresses] = {
     "organisation": lambda _: "/settings/organisation/",
     "profile": lambda _: "/settings/profile/",
     "tokens": lambda _: "/settings/tokens/",
+    "ladder": lambda _: "/settings/ladder/",
     "search": lambda _: "/search/?q=kvm",
 }
 

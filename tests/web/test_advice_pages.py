@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,7 +12,13 @@ from django.test import Client
 from advisor.advice.recommendation_store import keep
 from advisor.advice.registry import answer, kind_named
 from advisor.core.canonical import dumps
-from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus
+from advisor.models import (
+    PlacementMove,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceStatus,
+)
 from tests.advisor.advice.test_kinds import STORED
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -207,3 +214,52 @@ def test_overview_leads_an_incident_to_its_policy_only(fleet: Fleet) -> None:
     page = page_of(client_of(fleet.people.viewer).get("/"))
 
     assert page.links()["Review the recommendation for nfs-07"] == f"/recommendations/{policy.pk}/"
+
+
+MOVE = ("virsh", "migrate", "{workload}", "{target}")
+
+
+@pytest.mark.parametrize(
+    ("who", "words"), [("owner", MOVE), ("operator", MOVE), ("owner", ())], ids=str
+)
+def test_approval_of_a_move_says_whether_a_command_makes_it(
+    fleet: Fleet, settings: Any, who: str, words: tuple[str, ...]
+) -> None:
+    settings.MOVE_COMMAND, settings.MOVE_ORGANISATIONS = words, [fleet.organisation.slug]
+    row, client = advise(fleet, "host_placement"), client_of(getattr(fleet.people, who))
+
+    asked = shown(client, row).text("#approve-dialog")
+    done = page_of(client.post(f"/recommendations/{row.pk}/approve/", follow=True))
+
+    runs = who == "owner" and bool(words)
+    assert ("runs the command of this server" in asked) is runs
+    assert ("Sluice moves no workload" in asked) is not runs
+    assert row.moves.exists() is runs
+    assert ("a worker runs the move command" in done.text(".messages")) is runs
+    assert ("Nothing was changed on any host" in done.text(".messages")) is not runs
+    page = shown(client, row)
+    assert bool(page.elements("#moves")) is runs
+    if runs:
+        (move,) = row.moves.all()
+        assert page.row("#moves", move.workload)[:4] == [
+            move.source, move.target, "waiting", "not yet",
+        ]  # fmt: skip
+
+
+def test_page_of_a_move_shows_what_the_command_said_and_what_was_measured(
+    operator: Client, fleet: Fleet
+) -> None:
+    row = advise(fleet, "host_placement")
+    PlacementMove.objects.create(
+        organisation=fleet.organisation, recommendation=row, place=0, workload="db-orders",
+        source="kvm-01", target="kvm-02", asked_at=fleet.now, asked_by="owner",
+        state="not seen", started_at=fleet.now, ended_at=fleet.now, exit_status=0,
+        said="<b>done</b>", measured="kvm-02: nothing is measured; kvm-01: 20.0 Mbit/s",
+    )  # fmt: skip
+
+    cells = shown(operator, row).row("#moves", "db-orders")
+
+    assert cells[2] == "not seen"
+    assert "ended with 0" in cells[3]
+    assert "<b>done</b>" in cells[3]
+    assert cells[4] == "kvm-02: nothing is measured; kvm-01: 20.0 Mbit/s"

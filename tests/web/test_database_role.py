@@ -75,6 +75,7 @@ def test_every_task_is_done_with_the_rights_of_a_worker(fleet: Fleet) -> None:
                 task.apply((pk,), throw=True)
         for pk in Recommendation.objects.values_list("pk", flat=True):
             tasks.score_prediction.apply((pk,), throw=True)
+            tasks.act.apply((pk,), throw=True)
         tasks.discover_organisation.apply((fleet.organisation.pk,), throw=True)
         tasks.tidy.apply(throw=True)
 

@@ -8,9 +8,11 @@ from datetime import timedelta
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
+from advisor.decisions.acting import act_on
 from advisor.decisions.decide import approve, reject
 from advisor.models import (
     Enforcer,
@@ -361,3 +363,35 @@ def test_first_of_two_confirms_and_another_approves(
     page_of(decide(client_of(fleet.people.owner), advice, "approve"))
 
     assert Policy.objects.filter(recommendation=advice).exists()
+
+
+def offered(page: Page) -> list[str]:
+    return [one.all_text() for one in page.elements(".page-head .actions button")]
+
+
+def test_rule_that_asks_takes_one_click(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    assert offered(shown(operator, advice))[0] == "Approve…"
+    LadderRule.objects.create(organisation=fleet.organisation, name="quick", level="ask")
+
+    page = shown(operator, advice)
+
+    assert offered(page)[0] == "Approve"
+    assert page.text("#ladder-level") == (
+        'Ladder: rule "quick", the most conservative one: Sluice asks, and one click approves.'
+    )
+
+
+def test_page_says_why_sluice_did_not_act(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    LadderRule.objects.create(
+        organisation=fleet.organisation, name="free", level="act", cooldown_s=60.0,
+        most_changes_per_day=3,
+    )  # fmt: skip
+    assert "it looks every half minute" in shown(operator, advice).text("#ladder-level")
+
+    act_on(recommendation=advice, now=timezone.now())
+
+    assert "it did not: unproven: 0 rates" in shown(operator, advice).text("#ladder-level")

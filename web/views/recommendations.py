@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from advisor.advice.kind import HostMove, Kind
 from advisor.advice.policy.show import incident_picture
 from advisor.advice.registry import kind_of, variants
 from advisor.advice.shared.shown import NOTED
@@ -20,12 +22,15 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.core.enumeration import clauses
+from advisor.core.ladder.verdict import Verdict
 from advisor.decisions.decide import approve, reject, waits_for_rollout
-from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, why_held
+from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, level_text, why_held
+from advisor.decisions.moving import asked_text, may_carry_out
 from advisor.decisions.rejection import REJECTION_REASONS, reason_text
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import PolicyState, policy_state
+from advisor.history.track_record import track_text
 from advisor.models import (
     Policy,
     PredictionScore,
@@ -46,7 +51,6 @@ from advisor.queries.recommendations import (
     why_not_scored,
 )
 from advisor.queries.rollouts import rollout_view
-from advisor.queries.track_record import track_text
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import effect_rows, policy_bars
 from web.drawing.picture import drawing_of
@@ -137,6 +141,10 @@ def recommendation_page(
     detail = recommendation_detail(row, now=now)
     kind = kind_of(row)
     is_policy = kind is not None and kind.publishes
+    found = ladder_verdict(row, now=now) if detail.is_open else None
+    carries_out = bool(kind and _moves(kind, row)) and may_carry_out(
+        workspace.actor, row.organisation
+    )
     return render_page(
         request,
         workspace,
@@ -148,20 +156,27 @@ def recommendation_page(
         row=row,
         history=history_of(row),
         snoozes=SNOOZES,
-        held=_held(row, now) if detail.is_open else "",
+        held=_held(row, found),
+        level_text=level_text(row, found) if found else "",
+        one_click=found
+        and found.asks_for_a_click
+        and not (detail.reach.without_agent or carries_out),
         rejection_reasons=REJECTION_REASONS,
+        carries_out=carries_out,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
     )
 
 
-def _held(row: Recommendation, now: datetime) -> str:
-    """Why it cannot be approved now; empty if it can."""
-    return clauses(
-        reason
-        for reason in (waits_for_rollout(row), why_held(ladder_verdict(row, now=now)))
-        if reason
-    )
+def _held(row: Recommendation, found: Verdict | None) -> str:
+    """Why it cannot be approved now; empty if it can, or is decided."""
+    if found is None:
+        return ""
+    return clauses(reason for reason in (waits_for_rollout(row), why_held(found)) if reason)
+
+
+def _moves(kind: Kind[Any, Any], row: Recommendation) -> tuple[HostMove, ...]:
+    return kind.moves(json.loads(row.answer))
 
 
 def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
@@ -214,6 +229,7 @@ def _other_advice(row: Recommendation) -> dict[str, Any]:
     advice = advice_detail(row)
     return {
         "advice": advice,
+        "moves": row.moves.order_by("place"),
         "track": track_text(row) if advice else "",
         "effects": effect_rows(advice.effects) if advice else [],
         "drawing": drawing_of(advice.picture) if advice and advice.picture else None,
@@ -264,7 +280,7 @@ def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
             f"{state.text}. Agents take it with their next pull and report what they did."
         )
     advice = advice_detail(row)
-    return advice.commitment.done if advice else NOTED
+    return asked_text(row) or (advice.commitment.done if advice else NOTED)
 
 
 @require_POST

@@ -13,7 +13,7 @@ from advisor.advice.host_placement.gather import (
     host_placement_inputs,
 )
 from advisor.advice.host_placement.show import show
-from advisor.advice.kind import Kind, Stored, Variant
+from advisor.advice.kind import HostMove, Kind, Stored, Variant
 
 
 def _essence(answer: Stored) -> object:
@@ -21,6 +21,15 @@ def _essence(answer: Stored) -> object:
         [[row["workload"], row["target"]] for row in answer["moves"]],
         [row["workload"] for row in answer["refused"]],
     ]
+
+
+def _moves(answer: Stored) -> tuple[HostMove, ...]:
+    """Those of workloads that run; one that is to be started first is nobody's to move."""
+    return tuple(
+        HostMove(workload=row["workload"], source=row["source"], target=row["target"])
+        for row in answer.get("moves", ())
+        if row["source"] is not None
+    )
 
 
 HOST_PLACEMENT = Kind(
@@ -33,13 +42,14 @@ HOST_PLACEMENT = Kind(
             words="placement of workloads",
             needs_samples="none",
             needs_stated="line rates, and reservations beyond 75 % of one (`--even-if-full`)",
-            approving="is noted: a person moves workloads",
+            approving="is noted: a person moves workloads, or a command that you configure",
         ),
     ),
     inputs=HostPlacementInputs,
     advice=HostPlacementAdvice,
     decide=advise_hosts,
     essence=_essence,
+    moves=_moves,
     gather=host_placement_inputs,
     applies=has_reservations,
     show=show,

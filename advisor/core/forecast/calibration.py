@@ -9,6 +9,8 @@ from advisor.core.number_checks import check_amount, check_positive, check_ratio
 
 HELD_TOLERANCE = 0.05
 """A prediction held if every rate was within this fraction of the capacity."""
+ENOUGH_RATES = 20
+"""With fewer measured rates nothing is proven."""
 BAND_EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -75,6 +77,11 @@ class Coverage:
     @property
     def inside_ratio(self) -> float:
         return self.inside_count / self.count
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether there are enough to say something."""
+        return self.count >= ENOUGH_RATES
 
 
 def coverage_of(outcomes: Sequence[tuple[Interval, float]]) -> Coverage | None:

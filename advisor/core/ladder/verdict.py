@@ -66,6 +66,11 @@ class Verdict:
     two_people: tuple[str, ...]
 
     @property
+    def asks_for_a_click(self) -> bool:
+        """Whether a person approves without being asked whether that is meant."""
+        return self.level.rank >= Level.ASK.rank
+
+    @property
     def may_approve(self) -> bool:
         """Whether a person may approve it now."""
         return self.level is not Level.TELL and not self.holds

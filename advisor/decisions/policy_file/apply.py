@@ -10,14 +10,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from accounts.actor import Actor
+from accounts.actor import COMMAND_LINE, Actor
 from accounts.models import Organisation
 from accounts.models.audit import LONGEST_SUBJECT
 from accounts.services.audit import record
 from advisor.decisions.alarm_budgets import state_shared_budget
 from advisor.decisions.found.rules import set_rules
 from advisor.decisions.inventory import remove_allocations, set_allocation
+from advisor.decisions.ladder_rules import remove_rule
 from advisor.decisions.maintenance_windows import add_maintenance_window, remove_maintenance_window
+from advisor.decisions.policy_file.apply_ladder import set_rollouts, state_entry
 from advisor.decisions.policy_file.apply_resource import drop_places, make_resource, set_resource
 from advisor.decisions.policy_file.decide.difference import (
     Change,
@@ -40,6 +42,7 @@ from advisor.decisions.pools import (
     reserved_on,
     set_pool,
 )
+from advisor.decisions.rollouts.steer import stage_resource
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.errors import InventoryError
 from advisor.models import AdapterKind, Allocation, Resource
@@ -52,7 +55,8 @@ def plan_policy_file(
 ) -> tuple[Change, ...]:
     """What the file would change. It is tried and taken back, so a refusal is known before."""
     with transaction.atomic():
-        found = _Taking(organisation, read, now=now).take()
+        # Whoever asks: nothing of it stays.
+        found = _Taking(organisation, read, actor=COMMAND_LINE, now=now).take()
         transaction.set_rollback(True)
     return found
 
@@ -69,7 +73,7 @@ def apply_policy_file(
     """Make the changes that were planned; refuses if others are needed meanwhile."""
     # Who takes another file over meanwhile waits here, and then finds that its plan is old.
     Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
-    taking = _Taking(organisation, read, now=now)
+    taking = _Taking(organisation, read, actor=actor, now=now)
     if taking.changes != expected:
         raise InventoryError("what is stated here changed since the plan; nothing was done")
     taking.take()
@@ -88,9 +92,12 @@ def apply_policy_file(
 class _Taking:
     """One file on its way into the rows of one organisation."""
 
-    def __init__(self, organisation: Organisation, read: Read, *, now: datetime) -> None:
+    def __init__(
+        self, organisation: Organisation, read: Read, *, actor: Actor, now: datetime
+    ) -> None:
         self._organisation = organisation
         self._read = read
+        self._actor = actor
         self._now = now
         self._present = present_state(organisation)
         for one in conflicts(read.document, self._present):
@@ -113,6 +120,8 @@ class _Taking:
         for change in self._of("alarm_budget"):
             stated = None if change.after == "none" else change.after
             state_shared_budget(organisation=self._organisation, alarms_per_week=stated)
+        for change in self._of("rollouts"):
+            set_rollouts(self._organisation, change.after, actor=self._actor, now=self._now)
         self._remove()
         self._take_resources()
         for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
@@ -122,6 +131,9 @@ class _Taking:
         for change in self._of("maintenance", Verb.MADE, Verb.CHANGED):
             with self._told_of(change.section, change.key):
                 self._state_window(change.after)
+        for change in self._of("ladder", Verb.MADE, Verb.CHANGED):
+            with self._told_of(change.section, change.key):
+                state_entry(self._organisation, change.after, actor=self._actor, now=self._now)
         left = difference(self._read.document, present_state(self._organisation))
         if left:
             raise self._read.refused(left[0].section, left[0].key, _not_taken(left[0]))
@@ -144,6 +156,10 @@ class _Taking:
         return Resource.objects.get(organisation=self._organisation, name=name)
 
     def _remove(self) -> None:
+        for change in self._of("ladder", Verb.REMOVED):
+            remove_rule(
+                organisation=self._organisation, name=change.key, actor=self._actor, now=self._now
+            )
         # A window that changes is stated anew.
         for change in self._of("maintenance", Verb.REMOVED, Verb.CHANGED):
             remove_maintenance_window(organisation=self._organisation, name=change.key)
@@ -176,6 +192,12 @@ class _Taking:
         for change in self._of("resources", Verb.MADE):
             with self._told_of(change.section, change.key):
                 make_resource(self._organisation, change.after)
+        for change in self._of("resources", Verb.MADE, Verb.CHANGED):
+            row = self._resource(change.key)
+            if row.staged != change.after.staged:
+                stage_resource(
+                    resource=row, staged=change.after.staged, actor=self._actor, now=self._now
+                )
 
     def _take_allocations(self) -> None:
         # What takes less comes first, so that it makes room.

@@ -11,22 +11,29 @@ from advisor.core.admission import TOLERANCE
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.ladder.rule import Level
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.decisions.found.rules import stated_rules
 from advisor.decisions.policy_file.decide.difference import Present
 from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
+    LadderEntry,
     MaintenanceEntry,
     Place,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
+    RolloutEntry,
     WorkloadEntry,
 )
-from advisor.decisions.policy_file.decide.entry_checks import ordered, start_text
+from advisor.decisions.policy_file.decide.entry_checks import ordered
+from advisor.decisions.policy_file.decide.ladder_checks import frozen_text
+from advisor.decisions.policy_file.decide.wall_clock import start_text
+from advisor.decisions.rollouts.begin import terms_of
 from advisor.models import (
     Allocation,
     Attachment,
+    LadderRule,
     MaintenanceWindow,
     Pool,
     Resource,
@@ -54,11 +61,13 @@ def present_state(organisation: Organisation) -> Present:
         version=1,
         rules=stated_rules(organisation),
         alarm_budget="none" if budget is None else budget.alarms_per_week,
+        rollouts=_rollouts(organisation),
         resources=tuple(map(_resource, rows)),
         workloads=tuple(WorkloadEntry(name=one.name, tier=Tier(one.tier)) for one in stated),
         allocations=tuple(map(_allocation, _stated_allocations(organisation))),
         pools=tuple(map(_pool, _stated_pools(organisation))),
         maintenance=tuple(map(_maintenance, _windows(organisation))),
+        ladder=tuple(map(_rule, _rules(organisation))),
     )
     return Present(
         document=ordered(document),
@@ -103,6 +112,7 @@ def _resource(row: Resource) -> ResourceEntry:
         lun_queue_depth=row.lun_queue_depth,
         used_bytes=row.used_bytes,
         disks=row.disks,
+        staged=row.staged,
         **stated,
     )
 
@@ -175,6 +185,39 @@ def _maintenance(row: MaintenanceWindow) -> MaintenanceEntry:
         zone=row.zone,
         resources=tuple(sorted(one.name for one in row.resources.all())),
         workloads=tuple(sorted(one.name for one in row.workloads.all())),
+    )
+
+
+def _rollouts(organisation: Organisation) -> RolloutEntry:
+    terms = terms_of(organisation)
+    return RolloutEntry(
+        staged=terms.staged,
+        stage_s=terms.stage_s,
+        longest_s=terms.longest_s,
+        unsure="goes-on" if terms.goes_on_unsure else "waits",
+    )
+
+
+def _rules(organisation: Organisation) -> list[LadderRule]:
+    rows = LadderRule.objects.filter(organisation=organisation)
+    return list(rows.select_related("resource"))
+
+
+def _rule(row: LadderRule) -> LadderEntry:
+    return LadderEntry(
+        name=row.name,
+        resource=row.resource.name if row.resource else "",
+        tier=Tier(row.tier) if row.tier else None,
+        kind=row.kind or None,  # type: ignore[arg-type]  # A name in the registry.
+        level=Level(row.level) if row.level else None,
+        windows=tuple(row.windows),
+        zone=row.zone,
+        frozen_from=frozen_text(row.frozen_from, row.zone),
+        frozen_until=frozen_text(row.frozen_until, row.zone),
+        frozen_because=row.frozen_because,
+        cooldown_s=row.cooldown_s,
+        most_per_day=row.most_changes_per_day,
+        second_person=row.second_person,
     )
 
 

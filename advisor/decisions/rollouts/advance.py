@@ -25,14 +25,14 @@ from advisor.models import PolicyRollout, PredictionScore, Resource, RolloutHost
 SCORED_FOR = timedelta(hours=26)
 """A prediction is scored on the first day; after it the state stays."""
 _IN_FORCE = (Link.READ_BACK, Link.MEASURED)
+UNDER_WAY = Q(state=PolicyStage.ROLLING_OUT) | Q(guarded=True, guarded_until=None)
 _PROVEN = (PolicyStage.IN_FORCE, PolicyStage.VERIFIED, PolicyStage.INEFFECTIVE)
 
 
 def open_rollouts(*, now: datetime) -> QuerySet[PolicyRollout]:
     """Those that something can still become of."""
-    is_under_way = Q(state=PolicyStage.ROLLING_OUT) | Q(guarded=True, guarded_until=None)
     over = [one.value for one in PolicyStage if one.is_over]
-    return PolicyRollout.objects.filter(is_under_way | Q(started_at__gt=now - SCORED_FOR)).exclude(
+    return PolicyRollout.objects.filter(UNDER_WAY | Q(started_at__gt=now - SCORED_FOR)).exclude(
         state__in=over
     )
 

@@ -24,6 +24,15 @@ def shown_terms(organisation: Organisation) -> RolloutTerms:
     return found or RolloutTerms(organisation=organisation)
 
 
+def held_terms(organisation: Organisation) -> RolloutTerms:
+    """The terms, for one who changes them or approves; others wait until this transaction ends.
+
+    So approvals are counted one after the other, and none begins beside a stop.
+    """
+    RolloutTerms.objects.get_or_create(organisation=organisation)
+    return RolloutTerms.objects.select_for_update().get(organisation=organisation)
+
+
 def begin_rollout(*, policy: Policy, who: str, why: str, now: datetime) -> PolicyRollout:
     """Give the version to the hosts of the first stage; who is called after must publish.
 

@@ -15,7 +15,7 @@ from accounts.services.audit import record
 from advisor.access import require_operator
 from advisor.core.rollout import PolicyStage
 from advisor.decisions.rollouts.advance import held_rollout, next_stage
-from advisor.decisions.rollouts.begin import terms_of
+from advisor.decisions.rollouts.begin import held_terms, terms_of
 from advisor.errors import DecisionRefused
 from advisor.models import PolicyRollout, Resource, RolloutTerms
 
@@ -29,7 +29,7 @@ def stop_rollouts(
 ) -> RolloutTerms:
     """Nothing changes by itself any more, and no policy begins; hosts keep what they have."""
     actor.require(Action.DECIDE)
-    terms = _held_terms(organisation)
+    terms = held_terms(organisation)
     if terms.stopped_at is None:
         terms.stopped_at, terms.stopped_by, terms.stop_reason = now, actor.name, reason
         terms.save()
@@ -44,7 +44,7 @@ def stop_rollouts(
 def resume_rollouts(*, organisation: Organisation, actor: Actor, now: datetime) -> RolloutTerms:
     """Rollouts go on; each begins its stage anew, for what was measured meanwhile is old."""
     actor.require(Action.DECIDE)
-    terms = _held_terms(organisation)
+    terms = held_terms(organisation)
     if terms.stopped_at is not None:
         terms.stopped_at, terms.stopped_by, terms.stop_reason = None, "", ""
         terms.save()
@@ -56,11 +56,6 @@ def resume_rollouts(*, organisation: Organisation, actor: Actor, now: datetime) 
             subject="all rollouts", now=now,
         )  # fmt: skip
     return terms
-
-
-def _held_terms(organisation: Organisation) -> RolloutTerms:
-    RolloutTerms.objects.get_or_create(organisation=organisation)
-    return RolloutTerms.objects.select_for_update().get(organisation=organisation)
 
 
 @transaction.atomic
@@ -97,7 +92,7 @@ def set_terms(
 ) -> RolloutTerms:
     """Change how an organisation rolls out, what is under way too; None keeps a term."""
     actor.require(Action.DECIDE)
-    terms = _held_terms(organisation)
+    terms = held_terms(organisation)
     changed = {
         "staged": staged, "stage_s": stage_s, "longest_s": longest_s,
         "goes_on_unsure": goes_on_unsure,

@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.decisions.decide import approve
 from advisor.decisions.ladder import CONFIRMED, confirm_first
+from advisor.decisions.moving import asked_text
 from advisor.history.policy_state import policy_state
 from advisor.management.product_command import ProductCommand, find_user
 from advisor.models import Recommendation
@@ -52,7 +53,9 @@ class Command(ProductCommand):
             )
         else:
             self.stdout.write(f"Approved: {found.summary}")
-            if advice := advice_detail(found):
+            if asked := asked_text(found):
+                self.stdout.write(asked)
+            elif advice := advice_detail(found):
                 about = advice.commitment
                 self.stdout.write(f"{about.does} {about.does_not}\n{about.undo}")
 

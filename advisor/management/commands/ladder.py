@@ -15,11 +15,14 @@ from accounts.models import Organisation
 from advisor.advice.registry import KINDS
 from advisor.core.ladder.rule import Level
 from advisor.core.resource import Tier
-from advisor.decisions.ladder import ladder_verdict, remove_rule, state_rule, why_held
+from advisor.decisions.acting import why_not_by_itself
+from advisor.decisions.ladder import ladder_verdict, why_held
+from advisor.decisions.ladder_rules import remove_rule, state_rule
 from advisor.decisions.policy_file.decide.quantities import parse_length
 from advisor.management.commands.approve import find_recommendation
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import LadderRule
+from advisor.queries.ladder import rule_says
 
 
 class Command(ProductCommand):
@@ -37,7 +40,8 @@ class Command(ProductCommand):
         )
         state.add_argument(
             "--level", choices=[*map(str, Level)], default="",
-            help="tell: nothing is approved; recommend: people approve (the default)",
+            help="tell: nothing is approved; recommend: people approve (the default); "
+            "ask: one click approves; act: Sluice approves by itself what it can answer for",
         )  # fmt: skip
         state.add_argument(
             "--window", action="append", default=[], dest="windows",
@@ -77,10 +81,9 @@ class Command(ProductCommand):
         )
 
     def _explain(self, organisation: Organisation, options: dict[str, Any]) -> None:
-        found = ladder_verdict(
-            find_recommendation(organisation, options["id"]), now=timezone.now()
-        )
-        held = why_held(found)
+        row, now = find_recommendation(organisation, options["id"]), timezone.now()
+        found = ladder_verdict(row, now=now)
+        held, by_itself = why_held(found), why_not_by_itself(row, found, now=now)
         if options["as_json"]:
             self.show_json(
                 {
@@ -89,6 +92,8 @@ class Command(ProductCommand):
                     "may_approve": found.may_approve,
                     "why_not": held,
                     "two_people": found.two_people,
+                    "acts": not by_itself,
+                    "why_not_by_itself": by_itself,
                 }
             )
             return
@@ -97,6 +102,9 @@ class Command(ProductCommand):
         self.stdout.write(f"Not now: {held}" if held else "It may be approved now.")
         if found.two_people:
             self.stdout.write(f"By two people: {', '.join(found.two_people)}")
+        if found.level is Level.ACT:
+            why = f"No: {'; '.join(by_itself)}" if by_itself else "Yes, at the next look."
+            self.stdout.write(f"By itself: {why}")
 
 
 def _set(organisation: Organisation, options: dict[str, Any]) -> None:
@@ -141,20 +149,13 @@ def _length(text: str | None) -> float | None:
 
 
 def _row(row: LadderRule) -> dict[str, Any]:
-    says = [
-        f"{', '.join(row.windows)} ({row.zone})" if row.windows else "",
-        f"frozen until {row.frozen_until:%Y-%m-%d %H:%M} UTC" if row.frozen_until else "",
-        f"cool-down {row.cooldown_s:g} s" if row.cooldown_s else "",
-        "" if row.most_changes_per_day is None else f"{row.most_changes_per_day} a day",
-        "two people" if row.second_person else "",
-    ]
     return {
         "name": row.name,
         "resource": row.resource.name if row.resource else None,
         "tier": row.tier or None,
         "kind": row.kind or None,
         "level": row.level or None,
-        "says": "; ".join(filter(None, says)) or None,
+        "says": rule_says(row) or None,
         "windows": row.windows,
         "zone": row.zone,
         "frozen_from": row.frozen_from,

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.advice.registry import recomputes, variants
+from advisor.history.track_record import track_record
 from advisor.management.advice_text import next_steps, steps_text
 from advisor.management.prediction_text import accuracy_text, calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
@@ -24,7 +25,6 @@ from advisor.models import (
 )
 from advisor.pipeline.recommendation_life import history_of
 from advisor.queries.calibration import accuracy_by_origin, calibration_of
-from advisor.queries.track_record import track_record
 
 
 class Command(ProductCommand):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.core.forecast.calibration import Coverage
+from advisor.core.ladder.acting import Grounds, why_not_act
 from advisor.core.ladder.change_window import opens_at, parse_window
 from advisor.core.ladder.rule import Freeze, LadderRule, Level, problems_of_rule
 from advisor.core.ladder.verdict import Affected, Change, Past, verdict
@@ -17,6 +21,16 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)  # A Friday.
 HOUR = timedelta(hours=1)
 WANTED = Change(
     resource="nfs-07", kind="policy", affected=(Affected(workload="db", tier=Tier.HIGH),)
+)
+PROVEN = Grounds(
+    in_hand="",
+    coverage=Coverage(count=100, inside_count=76, level=0.8),
+    suspected=(),
+    without_agent=(),
+    comes_in_stages=True,
+    is_stopped=False,
+    is_under_way=False,
+    taken_back="",
 )
 
 rules = st.builds(
@@ -45,6 +59,8 @@ pasts = st.lists(
 def test_another_rule_is_never_less_conservative(
     few: list[LadderRule], more: LadderRule, past: list[Past]
 ) -> None:
+    # Only where no rule stated a level, one may raise it.
+    few = [*few, LadderRule(name="stated", level=Level.ACT)]
     before = verdict(WANTED, rules=few, past=past, now=NOW)
     after = verdict(WANTED, rules=[*few, more], past=past, now=NOW)
 
@@ -52,6 +68,70 @@ def test_another_rule_is_never_less_conservative(
     assert set(before.holds) <= set(after.holds)
     assert set(before.two_people) <= set(after.two_people)
     assert before.may_approve or not after.may_approve
+
+
+@given(st.lists(rules, max_size=4), rules, pasts)
+def test_another_rule_that_states_no_level_lets_nothing_happen(
+    few: list[LadderRule], more: LadderRule, past: list[Past]
+) -> None:
+    before = verdict(WANTED, rules=few, past=past, now=NOW)
+    after = verdict(WANTED, rules=[*few, replace(more, level=None)], past=past, now=NOW)
+
+    assert after.level is before.level
+    assert set(why_not_act(before, PROVEN)) <= set(why_not_act(after, PROVEN))
+
+
+@given(st.lists(rules, max_size=4), pasts)
+def test_sluice_acts_on_nothing_that_a_person_may_not_approve(
+    some: list[LadderRule], past: list[Past]
+) -> None:
+    found = verdict(WANTED, rules=some, past=past, now=NOW)
+
+    acts = not why_not_act(found, PROVEN)
+    free = found.may_approve and not found.two_people
+    assert acts == (free and found.level is Level.ACT)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"in_hand": "a person looks after it"},
+        {"coverage": None},
+        {"coverage": Coverage(count=19, inside_count=19, level=0.8)},
+        # 74 % of them, where 80 % are meant and 75 % are enough.
+        {"coverage": Coverage(count=100, inside_count=74, level=0.8)},
+        {"suspected": ("db",)},
+        {"without_agent": ("h3",)},
+        {"comes_in_stages": False},
+        {"is_stopped": True},
+        {"is_under_way": True},
+        {"taken_back": "version 3 was rolled back"},
+    ],
+    ids=str,
+)
+def test_each_ground_alone_keeps_sluice_from_acting(known: dict[str, Any]) -> None:
+    lets = LadderRule(name="free", level=Level.ACT, cooldown_s=60.0, most_changes_per_day=9)
+    found = verdict(WANTED, rules=[lets], past=(), now=NOW)
+
+    assert why_not_act(found, PROVEN) == ()
+    assert len(why_not_act(found, replace(PROVEN, **known))) == 1
+
+
+def test_one_tier_without_a_level_keeps_sluice_from_acting() -> None:
+    lets = LadderRule(name="low", tier=Tier.LOW, level=Level.ACT)
+    both = replace(WANTED, affected=(*WANTED.affected, Affected(workload="etl", tier=Tier.LOW)))
+
+    found = verdict(both, rules=[lets], past=(), now=NOW)
+
+    assert (found.level, found.level_from) == (Level.RECOMMEND, "")
+
+
+@pytest.mark.parametrize("missing", ["cooldown_s", "most_changes_per_day"])
+def test_rule_that_lets_sluice_act_states_its_bounds(missing: str) -> None:
+    rule = LadderRule(name="free", level=Level.ACT, cooldown_s=60.0, most_changes_per_day=9)
+
+    assert not list(problems_of_rule(rule))
+    assert "a cool-down and a cap" in next(problems_of_rule(replace(rule, **{missing: None})))
 
 
 @given(st.lists(rules, max_size=4), pasts)

@@ -9,8 +9,8 @@ import pytest
 from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.history.inventory import cgroup_device_numbers
+from advisor.history.recent_rates import current_rates
 from advisor.models import Allocation, ResourceKind
-from advisor.queries.allocation_rates import current_rates
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW
 from tests.advisor.stated_datastores import cgroup_allocation

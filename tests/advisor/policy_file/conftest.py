@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.decisions.alarm_budgets import state_own_budget, state_shared_budget
 from advisor.decisions.found.rules import set_rules
+from advisor.decisions.ladder_rules import state_rule
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.decisions.pools import set_pool
-from advisor.models import LimitScope, Recurrence
+from advisor.decisions.rollouts.steer import set_terms, stage_resource
+from advisor.models import LadderRule, LimitScope, Recurrence
 from tests.advisor.policy_file.site import PRODUCTION, SPARE, exported
 from tests.advisor.scenario import NOW, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
@@ -52,6 +55,23 @@ def file(db: None, tmp_path: Path) -> Path:
         resources=["nfs-07"],
         workloads=["db"],
     )
+    state_rule(
+        LadderRule(
+            organisation=acme, name="nights", resource=store, tier="high", kind="policy",
+            level="act", windows=["Sat 22:00 6h"], zone="Europe/Berlin",
+            frozen_from=datetime(2026, 12, 19, 23, 0, tzinfo=UTC),
+            frozen_until=datetime(2027, 1, 6, 23, 0, tzinfo=UTC),
+            frozen_because="end of the year", cooldown_s=21_600.0, most_changes_per_day=3,
+            second_person=True,
+        ),
+        actor=COMMAND_LINE,
+        now=NOW,
+    )  # fmt: skip
+    set_terms(
+        organisation=acme, actor=COMMAND_LINE, now=NOW, staged=False, stage_s=300.0,
+        longest_s=7200.0, goes_on_unsure=True,
+    )  # fmt: skip
+    stage_resource(resource=store, staged=True, actor=COMMAND_LINE, now=NOW)
     path = tmp_path / "site.yaml"
     path.write_text(exported())
     Organisation.objects.create(slug=SPARE, name="Spare")

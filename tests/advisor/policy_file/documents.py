@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,14 +10,17 @@ from hypothesis import strategies as st
 
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.ladder.rule import Level
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier
 from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
+    LadderEntry,
     MaintenanceEntry,
     Place,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
+    RolloutEntry,
     WorkloadEntry,
 )
 from advisor.decisions.policy_file.decide.entry_checks import ordered, settled
@@ -77,6 +81,7 @@ def resources(draw: Any, name: str) -> ResourceEntry:
             window_s=draw(st.sampled_from([5.0, 10.0])),
             size_bytes=draw(sizes) if is_store else None,
             disks=draw(st.just("") | NAMES) if is_store else "",
+            staged=draw(st.none() | st.booleans()),
         )
     )
 
@@ -145,6 +150,43 @@ def windows(draw: Any, name: str, of: list[str]) -> MaintenanceEntry:
     )
 
 
+def rules(name: str, of: list[str]) -> st.SearchStrategy[LadderEntry]:
+    frozen = st.datetimes(*YEAR).map(str)
+    whole = st.builds(
+        LadderEntry,
+        name=st.just(name),
+        resource=st.sampled_from(["", *of]),
+        tier=st.none() | st.sampled_from(Tier),
+        kind=st.sampled_from([None, "policy", "threshold"]),
+        level=st.none() | st.sampled_from(Level),
+        windows=st.sampled_from([(), ("Fri 11:00 2h",), ("Sat 22:00 6h", "Mon-Fri 03:00 1h")]),
+        zone=st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns"]),
+        cooldown_s=st.sampled_from([60.0, 61.5, 86_400.0]),
+        most_per_day=st.integers(0, 9),
+        second_person=st.booleans(),
+    )
+    freeze = st.none() | st.tuples(frozen, NAMES)
+    return st.tuples(whole, freeze).map(lambda drawn: settled(_frozen(*drawn)))
+
+
+def _frozen(entry: LadderEntry, freeze: tuple[str, str] | None) -> LadderEntry:
+    if freeze is None:
+        return entry
+    since, reason = freeze
+    return replace(
+        entry, frozen_from=since, frozen_until="2028-01-01T00:00", frozen_because=reason
+    )
+
+
+ROLLOUTS = st.builds(
+    RolloutEntry,
+    staged=st.booleans(),
+    stage_s=st.sampled_from([1.5, 600.0, 3600.0]),
+    longest_s=st.sampled_from([3600.0, 7200.0]),
+    unsure=st.sampled_from(["waits", "goes-on"]),
+)
+
+
 @st.composite
 def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
     """A whole file, of all sections."""
@@ -166,6 +208,11 @@ def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
             pools=tuple(pool for one in uplinks for pool in draw(pools(one, promised))),
             maintenance=tuple(
                 draw(windows(name, [one.name for one in stores]))
+                for name in draw(st.sets(FEW, max_size=2))
+            ),
+            rollouts=draw(ROLLOUTS),
+            ladder=tuple(
+                draw(rules(name, [one.name for one in stores]))
                 for name in draw(st.sets(FEW, max_size=2))
             ),
         )

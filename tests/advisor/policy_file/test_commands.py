@@ -57,7 +57,7 @@ def stated(slug: str) -> list[Any]:
 def test_export_taken_over_by_an_empty_server_states_the_same(file: Path) -> None:
     status, told = ran(*on(SPARE, "apply", file))
 
-    assert (status, told.splitlines()[-2]) == (0, "13 made, 0 changed, 0 removed")
+    assert (status, told.splitlines()[-2]) == (0, "15 made, 0 changed, 0 removed")
     assert exported(SPARE) == file.read_text()
     assert stated(SPARE) == stated(PRODUCTION)
 
@@ -66,16 +66,26 @@ def test_audit_tells_which_file_was_taken_over(file: Path) -> None:
     ran(*on(SPARE, "apply", file))
     ran(*on(SPARE, "apply", file))
 
-    (entry,) = AuditEntry.objects.filter(organisation__slug=SPARE)
+    told = AuditEntry.objects.filter(organisation__slug=SPARE)
+    (entry,) = told.filter(action="apply a policy file")
     assert (entry.actor, entry.action) == ("command line", "apply a policy file")
     assert entry.subject == str(file)[-LONGEST_SUBJECT:]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert entry.details == {"made": 13, "changed": 0, "removed": 0, "sha256": digest}
+    assert entry.details == {"made": 15, "changed": 0, "removed": 0, "sha256": digest}
 
 
 @pytest.mark.parametrize(
     "command",
-    ["resource", "allocation", "workloads", "maintenance", "rules", "alarm-budget", "pool"],
+    [
+        "resource",
+        "allocation",
+        "workloads",
+        "maintenance",
+        "rules",
+        "alarm-budget",
+        "pool",
+        "ladder",
+    ],
 )
 def test_commands_list_the_same_on_both(file: Path, command: str) -> None:
     ran(*on(SPARE, "apply", file))
@@ -198,11 +208,13 @@ EMPTY = """\
 sluice: 1
 rules: ''
 alarm_budget: none
+rollouts: {}
 resources: []
 workloads: []
 allocations: []
 pools: []
 maintenance: []
+ladder: []
 """
 
 
@@ -213,7 +225,7 @@ def test_file_that_removes_everything_needs_two_words(file: Path) -> None:
     before = Resource.objects.count()
     ran(*on(PRODUCTION, "apply", file, "--yes", "--allow-removals"))
 
-    assert "the file removes 13 of 13 things; nothing was done" in told
+    assert "the file removes 15 of 15 things; nothing was done" in told
     assert (before, Resource.objects.count()) == (3, 0)
     assert exported() == EMPTY
 

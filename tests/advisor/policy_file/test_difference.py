@@ -16,7 +16,7 @@ from advisor.decisions.policy_file.decide.difference import (
     removable,
     removals,
 )
-from advisor.decisions.policy_file.decide.document import Place, PolicyFile
+from advisor.decisions.policy_file.decide.document import Place, PolicyFile, RolloutEntry
 from advisor.decisions.policy_file.decide.read import read_policy_file
 from tests.advisor.policy_file.documents import FEW, documents
 
@@ -29,6 +29,8 @@ EMPTY = PolicyFile(
     allocations=(),
     pools=(),
     maintenance=(),
+    rollouts=RolloutEntry(),
+    ladder=(),
 )
 SITES = documents(FEW)
 SECTIONS = [one.name for one in fields(PolicyFile) if one.name != "version"]
@@ -135,6 +137,21 @@ def test_window_that_would_cover_everything_without_its_resource_is_a_conflict()
         'the maintenance window "w" names "s", which is no resource any more; it would cover all'
     ]
     assert with_it == []
+
+
+def test_rule_of_a_resource_does_not_go_with_it_unsaid() -> None:
+    text = "sluice: 1\nladder: [{name: r, resource: s, level: tell}]"
+    ladder = read_policy_file(text, file="site.yaml").document.ladder
+    present = Present(document=replace(store(BOTH), ladder=ladder))
+
+    gone = list(conflicts(PolicyFile(version=1, resources=()), present))
+    with_it = list(conflicts(PolicyFile(version=1, resources=(), ladder=()), present))
+    unknown = list(conflicts(PolicyFile(version=1, resources=(), ladder=ladder), present))
+
+    names = 'the rule "r" of the ladder names "s", which is no resource'
+    assert [one.what for one in gone] == [f"{names} any more; it would go with it"]
+    assert with_it == []
+    assert [one.what for one in unknown] == [names]
 
 
 def test_unit_of_a_resource_cannot_change() -> None:

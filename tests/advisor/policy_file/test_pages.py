@@ -24,12 +24,16 @@ def shown(slug: str) -> dict[str, str]:
     client = Client()
     client.force_login(user)
     pages = {name: f"/{name}" for name in ("", "workloads/", "storage/", "networks/")}
+    pages["ladder"] = "/settings/ladder/"
     for row in Resource.objects.filter(organisation=organisation):
         pages[row.name] = f"/resources/{row.pk}/"
     for workload in Workload.objects.filter(organisation=organisation):
         pages[workload.name] = f"/workloads/{workload.pk}/"
     return {
-        name: "".join(main.all_text() for main in page_of(client.get(address)).elements("main"))
+        name: "".join(
+            main.all_text().replace(organisation.name, "")
+            for main in page_of(client.get(address)).elements("main")
+        )
         for name, address in pages.items()
     }
 
@@ -44,4 +48,5 @@ def test_pages_show_the_same_on_both(file: Path) -> None:
     assert there == here
     assert "nfs-07" in here[""]
     assert "db h2 high 77 500 800" in here["nfs-07"]
+    assert "nights nfs-07 high" in here["ladder"]
     assert "75.0 Mbit/s of 75.0 Mbit/s" in here["h1/up0"]

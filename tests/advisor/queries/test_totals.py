@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.history.history import numbers
-from advisor.queries.allocation_rates import recent_grid, recent_means
+from advisor.history.recent_rates import recent_grid, recent_means
 from advisor.queries.charts import ChartSpan, charts_on
 from advisor.queries.totals import total, total_of
 from ingest.core.steps import STEPS_S

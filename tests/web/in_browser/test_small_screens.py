@@ -95,6 +95,7 @@ def paths(resource: Resource) -> list[str]:
         "/settings/members/",
         "/settings/profile/",
         "/settings/tokens/",
+        "/settings/ladder/",
         "/replay/",
         "/replay/sioc-nfs-shares/",
         "/search/?q=customer",

@@ -16,9 +16,10 @@ from advisor.decisions.policy_file.decide.document import (
     PolicyFile,
     PoolEntry,
     ResourceEntry,
+    RolloutEntry,
 )
 from advisor.decisions.policy_file.decide.entry_checks import ordered
-from advisor.decisions.policy_file.decide.shape import shapes_of
+from advisor.decisions.policy_file.decide.shape import is_record, shapes_of
 from advisor.decisions.policy_file.decide.write import plain_record
 from advisor.resource_kinds.registry import traits_of
 
@@ -42,7 +43,7 @@ class Setting:
 class Change:
     """One change; `before` is None where it is made, `after` where it is removed.
 
-    Of the sections `rules` and `alarm_budget` they are the value, of others the entry.
+    Of the sections `rules`, `alarm_budget` and `rollouts` they are the value, of others the entry.
     """
 
     section: str
@@ -84,7 +85,7 @@ def difference(wanted: PolicyFile, present: Present) -> tuple[Change, ...]:
     """
     units = {**present.units, **units_of(wanted)}
     found: list[Change] = []
-    for section in ("rules", "alarm_budget"):
+    for section in _NOTHING:
         found += _of_value(section, getattr(wanted, section), getattr(present.document, section))
     for section in LISTED:
         entries = getattr(wanted, section)
@@ -94,7 +95,7 @@ def difference(wanted: PolicyFile, present: Present) -> tuple[Change, ...]:
     return tuple(found)
 
 
-_NOTHING = {"rules": "", "alarm_budget": "none"}
+_NOTHING: Mapping[str, Any] = {"rules": "", "alarm_budget": "none", "rollouts": RolloutEntry()}
 
 
 def _of_value(section: str, wanted: Any, present: Any) -> Iterator[Change]:
@@ -102,7 +103,10 @@ def _of_value(section: str, wanted: Any, present: Any) -> Iterator[Change]:
         return
     nothing = _NOTHING[section]
     verb = Verb.MADE if present == nothing else Verb.REMOVED if wanted == nothing else Verb.CHANGED
-    yield Change(section=section, key="", verb=verb, before=present, after=wanted)
+    settings = tuple(_settings(present, wanted, {})) if is_record(type(wanted)) else ()
+    yield Change(
+        section=section, key="", verb=verb, before=present, after=wanted, settings=settings
+    )
 
 
 def _of_entries(
@@ -161,7 +165,9 @@ def _is_derived(new: Place, old: Place, whole: Present) -> bool:
     return old.queue_depth is None and new.queue_depth == derived
 
 
-def _settings(old: Entry, new: Entry, units: Mapping[str, Unit]) -> Iterator[Setting]:
+def _settings(
+    old: Entry | RolloutEntry, new: Entry | RolloutEntry, units: Mapping[str, Unit]
+) -> Iterator[Setting]:
     before, after = plain_record(old, dict(units)), plain_record(new, dict(units))
     for key, shape in shapes_of(type(new)).items():
         if shape.is_compared and getattr(old, shape.name) != getattr(new, shape.name):
@@ -255,6 +261,13 @@ def _without_resource(
                 )
                 section = "maintenance" if windows is not None else "resources"
                 yield Conflict(section=section, key=window.key, what=what)
+    rules = wanted.ladder
+    for rule in (present.document.ladder if rules is None else rules) or ():
+        if rule.resource and rule.resource not in resources:
+            what = f'the rule "{rule.name}" of the ladder names "{rule.resource}", which is no '
+            what += "resource" if rules is not None else "resource any more; it would go with it"
+            section = "ladder" if rules is not None else "resources"
+            yield Conflict(section=section, key=rule.key, what=what)
 
 
 def _beside(

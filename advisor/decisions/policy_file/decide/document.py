@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.ladder.rule import Level
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 
 VERSION = 1
@@ -40,6 +41,11 @@ class Says:
 
 Counters: TypeAlias = Literal["vnic", "cgroup", "vdisk", "mount"]
 """Those of `AdapterKind`, which is a model's."""
+AdviceKind: TypeAlias = Literal[
+    "policy", "what_if", "threshold", "queue_depth", "off_peak_work", "placement",
+    "host_placement", "limit_check",
+]  # fmt: skip
+"""Those of the registry, whose kinds read rows."""
 Name: TypeAlias = Annotated[str, Says(text="its name", longest=200)]
 
 
@@ -104,6 +110,10 @@ class ResourceEntry:
     disks: Annotated[
         str, Says(text="datastores with the same word share their disks", longest=200)
     ] = ""
+
+    staged: Annotated[
+        bool | None, Says(text="its policies come in stages; left out: as `rollouts` says")
+    ] = None
 
     @property
     def key(self) -> str:
@@ -203,7 +213,75 @@ class MaintenanceEntry:
         return self.name
 
 
-Entry: TypeAlias = ResourceEntry | WorkloadEntry | AllocationEntry | PoolEntry | MaintenanceEntry
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderEntry:
+    """How far Sluice may go with advice, and when; all rules hold together."""
+
+    name: Name
+    resource: Annotated[str, Says(text="advice on this one alone; left out: all", longest=509)] = (
+        ""
+    )
+    tier: Annotated[Tier | None, Says(text="for workloads of this tier alone")] = None
+    kind: Annotated[AdviceKind | None, Says(text="for advice of this kind alone")] = None
+    level: Annotated[
+        Level | None,
+        Says(
+            text="tell: nothing is approved; recommend: people approve; ask: one click approves; "
+            "act: Sluice approves by itself what it can answer for"
+        ),
+    ] = None
+    windows: Annotated[
+        tuple[str, ...], Says(text="changes only then, such as Sat 22:00 6h; none: always")
+    ] = ()
+    zone: Annotated[str, Says(text="time zone of windows and freeze", longest=60)] = "UTC"
+    frozen_from: Annotated[
+        str, Says(text="no changes from then on, such as 2026-12-20T00:00, in the zone")
+    ] = ""
+    frozen_until: Annotated[str, Says(text="until then, in the zone")] = ""
+    frozen_because: Annotated[str, Says(text="why changes are frozen", longest=2000)] = ""
+    cooldown_s: Annotated[
+        float | None,
+        Says(
+            text="between changes of a workload, such as 6h, or seconds",
+            form=Form.LENGTH,
+            key="cool_down",
+            above=0,
+        ),
+    ] = None
+    most_per_day: Annotated[int | None, Says(text="changes in 24 h", least=0)] = None
+    second_person: Annotated[bool, Says(text="two people approve")] = False
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutEntry:
+    """How policies come to hosts: in stages under guards."""
+
+    staged: Annotated[bool, Says(text="false: to all hosts at once, unguarded")] = True
+    stage_s: Annotated[
+        float,
+        Says(text="shortest stage, such as 10min", form=Form.LENGTH, key="stage", least=1),
+    ] = 600.0
+    longest_s: Annotated[
+        float,
+        Says(
+            text="longest stage of which guards know too little",
+            form=Form.LENGTH,
+            key="longest",
+            least=1,
+        ),
+    ] = 3600.0
+    unsure: Annotated[
+        Literal["waits", "goes-on"], Says(text="what happens after the longest stage")
+    ] = "waits"
+
+
+Entry: TypeAlias = (
+    ResourceEntry | WorkloadEntry | AllocationEntry | PoolEntry | MaintenanceEntry | LadderEntry
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +296,7 @@ class PolicyFile:
         float | Literal["none"] | None,
         Says(text="false alarms a week of all baselines together", least=0.01),
     ] = None
+    rollouts: Annotated[RolloutEntry | None, Says(text="how policies come to hosts")] = None
     resources: Annotated[tuple[ResourceEntry, ...] | None, Says(text="datastores and uplinks")] = (
         None
     )
@@ -233,7 +312,10 @@ class PolicyFile:
     maintenance: Annotated[
         tuple[MaintenanceEntry, ...] | None, Says(text="maintenance windows")
     ] = None
+    ladder: Annotated[
+        tuple[LadderEntry, ...] | None, Says(text="rules of when advice may be approved")
+    ] = None
 
 
-LISTED = ("resources", "workloads", "allocations", "pools", "maintenance")
+LISTED = ("resources", "workloads", "allocations", "pools", "maintenance", "ladder")
 """The sections of entries."""

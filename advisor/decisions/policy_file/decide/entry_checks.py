@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,12 +13,20 @@ from advisor.core.resource import Tier
 from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Entry,
+    LadderEntry,
     MaintenanceEntry,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
+    RolloutEntry,
+)
+from advisor.decisions.policy_file.decide.ladder_checks import (
+    frozen_text,
+    frozen_time,
+    problems_of_ladder,
 )
 from advisor.decisions.policy_file.decide.problems import Problem
+from advisor.decisions.policy_file.decide.wall_clock import start_text, time_of
 from advisor.resource_kinds.registry import traits_of
 from enforcers.contract import HOST_TRAFFIC, ContractError, Selector
 from ingest.core.identity.rules import RuleError, read_rules
@@ -48,7 +56,17 @@ def settled(entry: AnyEntry) -> AnyEntry:
                 resources=tuple(sorted(set(entry.resources))),
                 workloads=tuple(sorted(set(entry.workloads))),
             )
+        case LadderEntry():
+            return replace(
+                entry,
+                frozen_from=_rewritten(entry.frozen_from, entry.zone),
+                frozen_until=_rewritten(entry.frozen_until, entry.zone),
+            )
     return entry
+
+
+def _rewritten(text: str, zone: str) -> str:
+    return frozen_text(frozen_time(text, zone), zone)
 
 
 def ordered(document: PolicyFile) -> PolicyFile:
@@ -60,6 +78,7 @@ def ordered(document: PolicyFile) -> PolicyFile:
         allocations=_by_key(document.allocations),
         pools=_by_key(document.pools),
         maintenance=_by_key(document.maintenance),
+        ladder=_by_key(document.ladder),
     )
 
 
@@ -69,23 +88,16 @@ def _by_key(entries: tuple[Sorted, ...] | None) -> tuple[Sorted, ...] | None:
 
 def start_of(entry: MaintenanceEntry) -> datetime:
     """The first start, in the zone; without an offset it is wall-clock time there."""
-    at = datetime.fromisoformat(entry.start)
-    zone = ZoneInfo(entry.zone)
-    return at.astimezone(zone) if at.tzinfo else at.replace(tzinfo=zone)
-
-
-def start_text(at: datetime, zone: str) -> str:
-    """Wall-clock time of the zone; with an offset where the clock shows that time twice."""
-    local = at.astimezone(ZoneInfo(zone)).replace(fold=0)
-    whole = local.replace(tzinfo=None)
-    seconds = "minutes" if whole.second == whole.microsecond == 0 else "auto"
-    if local.astimezone(UTC) == at.astimezone(UTC):
-        return whole.isoformat(timespec=seconds)
-    return at.astimezone(ZoneInfo(zone)).isoformat(timespec=seconds)
+    return time_of(entry.start, entry.zone)
 
 
 def problems_of(
-    entry: ResourceEntry | AllocationEntry | PoolEntry | MaintenanceEntry,
+    entry: ResourceEntry
+    | AllocationEntry
+    | PoolEntry
+    | MaintenanceEntry
+    | LadderEntry
+    | RolloutEntry,
 ) -> Iterator[str]:
     """What an entry says that cannot be, whatever stands beside it."""
     match entry:
@@ -98,6 +110,11 @@ def problems_of(
                 yield "the limit is below the reservation"
         case MaintenanceEntry():
             yield from _of_maintenance(entry)
+        case LadderEntry():
+            yield from problems_of_ladder(entry)
+        case RolloutEntry():
+            if entry.longest_s < entry.stage_s:
+                yield "longest is no shorter than stage"
 
 
 def _of_resource(entry: ResourceEntry) -> Iterator[str]:

@@ -17,10 +17,12 @@ from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Entry,
     Form,
+    LadderEntry,
     MaintenanceEntry,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
+    RolloutEntry,
 )
 from advisor.decisions.policy_file.decide.entry_checks import (
     ordered,
@@ -34,6 +36,11 @@ from advisor.decisions.policy_file.decide.shape import Shape, is_record, shapes_
 from advisor.decisions.policy_file.decide.yaml_tree import Listing, Node, Scalar, Table, read_tree
 from advisor.resource_kinds.registry import KINDS
 from ingest.core.lengths import shortened
+
+CHECKED = (
+    ResourceEntry, MaintenanceEntry, AllocationEntry, PoolEntry, LadderEntry, RolloutEntry,
+)  # fmt: skip
+"""What says more than its fields can be checked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +110,7 @@ class _Reading:
         if len(self.problems) > before:
             return None
         made = kind(**values)
-        if isinstance(made, ResourceEntry | MaintenanceEntry | AllocationEntry | PoolEntry):
+        if isinstance(made, CHECKED):
             self.problems += [Problem(line=node.line, what=what) for what in problems_of(made)]
         return made if len(self.problems) > before else settled(made)
 
@@ -111,6 +118,8 @@ class _Reading:
         try:
             if shape.items is not None:
                 return self._listing(shape, node)
+            if shape.record is not None:
+                return self.record(shape.record, node, section=shape.key)
             return _value(shape, node, unit)
         except (_Wrong, QuantityError) as wrong:
             self._wrong(node.line, f"{shape.key}: {wrong}")

@@ -36,6 +36,8 @@ def _field(shape: Shape) -> dict[str, Any]:
     if shape.items is not None:
         items = _record(shape.items) if is_record(shape.items) else {"type": "string"}
         return {"description": shape.says.text, "type": "array", "items": items}
+    if shape.record is not None:
+        return {**_record(shape.record), "description": shape.says.text}
     options = [option for kind in shape.types for option in _options(shape, kind)]
     options += [{"const": word} for word in shape.words]
     if shape.allows_none:

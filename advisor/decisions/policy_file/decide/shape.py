@@ -14,7 +14,8 @@ from advisor.decisions.policy_file.decide.document import PolicyFile, Says
 class Shape:
     """One field: its name in Python and in the file, and what it may hold.
 
-    `types` are the alternatives without None; `items` is the type of a list's members. A section
+    `types` are the alternatives without None; `items` is the type of a list's members,
+    `record` that of an object. A section
     is left out or has a value: an empty one could mean both.
     """
 
@@ -23,6 +24,7 @@ class Shape:
     says: Says
     types: tuple[Any, ...]
     items: Any
+    record: Any
     words: tuple[Any, ...]
     is_required: bool
     default: Any
@@ -63,6 +65,7 @@ def _shape(one: Field[Any], hint: Any, record: type) -> Shape:
         says=says,
         types=tuple(option for option in plain if get_origin(option) not in (Literal, tuple)),
         items=get_args(lists[0])[0] if lists else None,
+        record=next(filter(is_record, plain), None),
         words=tuple(words),
         is_required=one.default is MISSING,
         default=None if one.default is MISSING else one.default,

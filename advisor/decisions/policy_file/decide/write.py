@@ -54,6 +54,8 @@ def plain_record(record: Any, units: dict[str, Unit]) -> dict[str, Any]:
 
 
 def _plain(shape: Shape, value: Any, unit: Unit | None, units: dict[str, Unit]) -> Any:
+    if shape.record is not None:
+        return plain_record(value, units)
     if isinstance(value, tuple):
         return [item if isinstance(item, str) else plain_record(item, units) for item in value]
     if isinstance(value, StrEnum):

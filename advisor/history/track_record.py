@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 
-from advisor.core.forecast.calibration import coverage_of
+from advisor.core.forecast.calibration import ENOUGH_RATES, Coverage, coverage_of
+from advisor.history.measured_rates import outcomes_of
 from advisor.models import (
     POLICY_TOPIC,
     NaturalScore,
@@ -14,10 +15,8 @@ from advisor.models import (
     Recommendation,
     Resource,
 )
-from advisor.queries.calibration import outcomes_of
 from advisor.resource_kinds.registry import traits_of
 
-ENOUGH_RATES = 20
 MOST_SCORES = 50
 """Older predictions belong to another load."""
 
@@ -40,8 +39,15 @@ class TrackRecord:
     elsewhere: TrackRecord | None = None
 
     @property
+    def coverage(self) -> Coverage | None:
+        """How many lay within; None without any."""
+        if self.meant is None:
+            return None
+        return Coverage(count=self.count, inside_count=self.inside, level=self.meant)
+
+    @property
     def is_proven(self) -> bool:
-        return self.meant is not None and self.count >= ENOUGH_RATES
+        return self.coverage is not None and self.coverage.is_proven
 
     @property
     def text(self) -> str:
