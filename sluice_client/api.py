@@ -1012,6 +1012,15 @@ class StatedPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatedTeam:
+    """All of a team but its members, which are kept where they are left out."""
+
+    members: list[str] | None = field(default_factory=list)
+    name: str
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
     """
 
@@ -1034,6 +1043,24 @@ class SystemStatus:
     health: dict[str, Any]
     resources: list[dict[str, Any]]
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamPage:
+    """See `TeamPage` in openapi.json."""
+
+    items: list[TeamRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamRow:
+    """A team owns each workload that has one of its tags; `members` are usernames."""
+
+    id: int
+    members: list[str]
+    name: str
+    tags: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1097,9 +1124,10 @@ class WhatIfSimulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadChange:
-    """See `WorkloadChange` in openapi.json."""
+    """What is left out stays as it is."""
 
-    tier: Tier | None
+    stated_tags: list[str] | None = field(default_factory=list)
+    tier: Tier | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1122,6 +1150,8 @@ class WorkloadFilter:
     is_present: bool | None = None
     limit: int = 50
     name: str | None = None
+    tag: str | None = None
+    team: str | None = None
     tier: Tier | None = None
 
 
@@ -1135,9 +1165,9 @@ class WorkloadPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRow:
-    """
+    """A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names.
 
-    A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names.
+    Of its `tags` the `stated_tags` are those of people; the `teams` own it by them.
     """
 
     attributes: list[Any]
@@ -1148,6 +1178,9 @@ class WorkloadRow:
     known_by: list[Any]
     name: str
     reasons: list[Any]
+    stated_tags: list[str]
+    tags: list[str]
+    teams: list[str]
     tier: Tier
     tier_reason: str
     vanished_at: datetime | None
@@ -1734,6 +1767,39 @@ class Api:
         """Read the state of all resources, and the health of Sluice itself."""
         return self.connection.ask("GET", "/api/v1/status", SystemStatus)
 
+    def list_teams(self, *, cursor: str | None = None, limit: int | None = None) -> TeamPage:
+        """List teams."""
+        return self.connection.ask(
+            "GET", "/api/v1/teams", TeamPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def state_team(
+        self, body: StatedTeam, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> TeamRow:
+        """State a team, by its name. It gives its members no right."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/teams",
+            TeamRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_team_of_organisation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a team; its members and workloads stay."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/teams/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_team(self, pk: int) -> TeamRow:
+        """Read a team; its workloads are those of the list with `team`."""
+        return self.connection.ask("GET", f"/api/v1/teams/{pk}", TeamRow)
+
     def list_tokens(self, *, cursor: str | None = None, limit: int | None = None) -> TokenPage:
         """List the tokens of the organisation; takes an admin."""
         return self.connection.ask(
@@ -1748,6 +1814,8 @@ class Api:
         name: str | None = None,
         tier: Tier | None = None,
         is_present: bool | None = None,
+        team: str | None = None,
+        tag: str | None = None,
     ) -> WorkloadPage:
         """List workloads."""
         return self.connection.ask(
@@ -1760,6 +1828,8 @@ class Api:
                 "name": name,
                 "tier": tier,
                 "is_present": is_present,
+                "team": team,
+                "tag": tag,
             },
         )
 
@@ -1775,7 +1845,11 @@ class Api:
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> WorkloadRow:
-        """State the tier of a workload on all resources, or leave it to rules again."""
+        """
+
+        State the tier of a workload on all resources, or leave it to rules again; and its
+        tags.
+        """
         return self.connection.ask(
             "PATCH",
             f"/api/v1/workloads/{pk}",

@@ -38,6 +38,7 @@ HOLDS = {
     "advisor.Workload.name": 200,
     "advisor.NaturalScore.workload": 200,
     "advisor.Pool.name": 200,
+    "advisor.Team.name": 200,
     "advisor.Allocation.vdisk": 200,
     "advisor.Resource.disks": 200,
     "advisor.Recommendation.subject": 200,

@@ -28,6 +28,7 @@ from advisor.models import (
     Policy,
     Pool,
     Recommendation,
+    Team,
     Workload,
 )
 from config.database_roles import OWN_TABLES, DatabaseRole
@@ -57,6 +58,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "invitations": lambda _: Invitation.objects.order_by("pk")[0].pk,
     "policies": lambda _: Policy.objects.order_by("pk")[0].pk,
     "allocations": lambda _: Allocation.objects.order_by("pk")[0].pk,
+    "teams": lambda _: Team.objects.order_by("pk")[0].pk,
     "pools": lambda _: Pool.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
@@ -133,6 +135,8 @@ def imported(fleet: Fleet) -> Fleet:
     run = ImportRun.objects.create(organisation=fleet.organisation, started_at=fleet.now)
     assert not Import.objects.filter(run=run).exists()
     Pool.objects.create(resource=fleet.resources["kvm-04/eno1"], name="web")
+    team = Team.objects.create(organisation=fleet.organisation, name="shop", tags=["tag=a"])
+    team.members.set(fleet.organisation.memberships.all())
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0
     )

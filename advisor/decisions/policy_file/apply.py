@@ -34,6 +34,7 @@ from advisor.decisions.policy_file.decide.entry_checks import start_of
 from advisor.decisions.policy_file.decide.read import Read
 from advisor.decisions.policy_file.present import present_state
 from advisor.decisions.pools import loosen_pool, remove_pool, set_pool
+from advisor.decisions.teams import remove_team, set_team, state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.errors import InventoryError
 from advisor.models import AdapterKind, Allocation, Resource
@@ -109,8 +110,10 @@ class _Taking:
             state_shared_budget(organisation=self._organisation, alarms_per_week=stated)
         self._remove()
         self._take_resources()
-        for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
-            stated_workload(self._organisation, change.after.name, change.after.tier)
+        self._take_workloads()
+        for change in self._of("teams", Verb.MADE, Verb.CHANGED):
+            with self._told_of(change.section, change.key):
+                set_team(organisation=self._organisation, name=change.key, tags=change.after.tags)
         self._take_allocations()
         self._take_pools()
         for change in self._of("maintenance", Verb.MADE, Verb.CHANGED):
@@ -158,6 +161,9 @@ class _Taking:
             self._resource(change.key).delete()
         for change in self._of("workloads", Verb.REMOVED):
             withdraw_tier(self._organisation, change.key)
+            state_tags(organisation=self._organisation, name=change.key, tags=())
+        for change in self._of("teams", Verb.REMOVED):
+            remove_team(organisation=self._organisation, name=change.key)
 
     def _take_resources(self) -> None:
         changed = list(self._of("resources", Verb.CHANGED))
@@ -170,6 +176,16 @@ class _Taking:
         for change in self._of("resources", Verb.MADE):
             with self._told_of(change.section, change.key):
                 make_resource(self._organisation, change.after)
+
+    def _take_workloads(self) -> None:
+        for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
+            entry, before = change.after, change.before
+            if entry.tier is not None:
+                stated_workload(self._organisation, entry.name, entry.tier)
+            elif before is not None and before.tier is not None:
+                withdraw_tier(self._organisation, entry.name)
+            if entry.tags or before is not None:
+                state_tags(organisation=self._organisation, name=entry.name, tags=entry.tags)
 
     def _take_allocations(self) -> None:
         # What takes less comes first, so that it makes room.

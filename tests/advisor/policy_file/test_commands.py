@@ -198,6 +198,7 @@ rules: ''
 alarm_budget: none
 resources: []
 workloads: []
+teams: []
 allocations: []
 pools: []
 maintenance: []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accounts.models import AuditEntry, Organisation, Role, Scope
-from advisor.models import Allocation, MaintenanceWindow, Policy, Recommendation, Resource
+from advisor.models import Allocation, MaintenanceWindow, Policy, Recommendation, Resource, Team
 from config.database_roles import DatabaseRole
 from tests.config.roles import acting_as, make_roles
 from tests.web.api.asking import Program, program_of
@@ -39,7 +39,8 @@ BODIES: dict[str, Any] = {
     "roll_back_policy": {"to_version": 0},
     "state_allocation": ALLOCATION,
     "state_pool": {"name": "p"},
-    "change_workload": {"tier": "high"},
+    "change_workload": {"tier": "high", "stated_tags": ["tag=a"]},
+    "state_team": {"name": "t"},
     "create_maintenance_window": PLANNED,
     "plan_policy": {"text": "sluice: 1\nmaintenance: []\n"},
     "apply_policy": {
@@ -125,6 +126,7 @@ def fingerprint_of_the_fleet() -> dict[str, str]:
             (Policy, {"organisation__slug": "northgate"}),
             (Allocation, {"resource__organisation__slug": "northgate"}),
             (MaintenanceWindow, {"organisation__slug": "northgate"}),
+            (Team, {"organisation__slug": "northgate"}),
             (AuditEntry, {"organisation__slug": "northgate"}),
         )
     }

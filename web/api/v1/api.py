@@ -27,6 +27,7 @@ from web.api.v1 import (
     recommendations,
     resources,
     status,
+    teams,
     what_if,
     workloads,
 )
@@ -47,6 +48,7 @@ ROUTERS = (
     ("", allocations.router),
     ("", pools.router),
     ("workloads", workloads.router),
+    ("teams", teams.router),
     ("hosts", hosts.router),
     ("maintenance-windows", maintenance.router),
     ("", policy_file.router),

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.core.resource import Tier
+from advisor.core.tags import problems_of_tags
 from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Entry,
@@ -17,6 +18,8 @@ from advisor.decisions.policy_file.decide.document import (
     PolicyFile,
     PoolEntry,
     ResourceEntry,
+    TeamEntry,
+    WorkloadEntry,
 )
 from advisor.decisions.policy_file.decide.problems import Problem
 from advisor.resource_kinds.registry import traits_of
@@ -41,6 +44,8 @@ def settled(entry: AnyEntry) -> AnyEntry:
             )
         case PoolEntry():
             return replace(entry, members=tuple(sorted(set(entry.members))))
+        case WorkloadEntry() | TeamEntry():
+            return replace(entry, tags=tuple(sorted(set(entry.tags))))
         case MaintenanceEntry():
             return replace(
                 entry,
@@ -57,6 +62,7 @@ def ordered(document: PolicyFile) -> PolicyFile:
         document,
         resources=_by_key(document.resources),
         workloads=_by_key(document.workloads),
+        teams=_by_key(document.teams),
         allocations=_by_key(document.allocations),
         pools=_by_key(document.pools),
         maintenance=_by_key(document.maintenance),
@@ -85,7 +91,7 @@ def start_text(at: datetime, zone: str) -> str:
 
 
 def problems_of(
-    entry: ResourceEntry | AllocationEntry | PoolEntry | MaintenanceEntry,
+    entry: Entry,
 ) -> Iterator[str]:
     """What an entry says that cannot be, whatever stands beside it."""
     match entry:
@@ -98,6 +104,12 @@ def problems_of(
                 yield "the limit is below the reservation"
         case MaintenanceEntry():
             yield from _of_maintenance(entry)
+        case WorkloadEntry():
+            if entry.tier is None and not entry.tags:
+                yield "it states nothing; give it a tier or tags, or leave the entry out"
+            yield from problems_of_tags(entry.tags)
+        case TeamEntry():
+            yield from problems_of_tags(entry.tags)
 
 
 def _of_resource(entry: ResourceEntry) -> Iterator[str]:

@@ -17,7 +17,6 @@ from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Entry,
     Form,
-    MaintenanceEntry,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
@@ -103,7 +102,7 @@ class _Reading:
         if len(self.problems) > before:
             return None
         made = kind(**values)
-        if isinstance(made, ResourceEntry | MaintenanceEntry | AllocationEntry | PoolEntry):
+        if isinstance(made, Entry):
             self.problems += [Problem(line=node.line, what=what) for what in problems_of(made)]
         return made if len(self.problems) > before else settled(made)
 
