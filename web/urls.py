@@ -52,6 +52,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sessions/<int:pk>/end/", sessions.end_session, name="end-session"),
     path("invitations/<str:secret>/", invitation.invitation, name="invitation"),
     path("settings/profile/", profile.profile, name="profile"),
+    path("settings/profile/disconnect/", profile.disconnect, name="oidc-disconnect"),
     path("settings/members/", members.members, name="members"),
     path("settings/members/invite/", members.invite_somebody, name="invite"),
     path("settings/members/<int:pk>/role/", members.give_role, name="give-role"),
