@@ -24,6 +24,7 @@ class Action(StrEnum):
     MANAGE_MEMBERS = "manage members"
     MANAGE_TOKENS = "manage tokens"
     MANAGE_OWNERS = "manage owners"
+    EXPORT_ORGANISATION = "export the organisation"
     DELETE_ORGANISATION = "delete the organisation"
 
 
@@ -32,6 +33,7 @@ LEAST_ROLE: Mapping[Action, Role] = {
     Action.MANAGE_MEMBERS: Role.ADMIN,
     Action.MANAGE_TOKENS: Role.ADMIN,
     Action.MANAGE_OWNERS: Role.OWNER,
+    Action.EXPORT_ORGANISATION: Role.OWNER,
     Action.DELETE_ORGANISATION: Role.OWNER,
 }
 """The role that an action takes."""
