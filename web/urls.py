@@ -63,6 +63,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="withdraw-invitation",
     ),
     path("settings/organisation/", organisation.organisation, name="organisation"),
+    path("settings/organisation/export/", organisation.export, name="export-organisation"),
     path("settings/organisation/delete/", organisation.delete, name="delete-organisation"),
     path("settings/organisation/keep/", organisation.keep, name="keep-organisation"),
     path("settings/tokens/", tokens.tokens, name="tokens"),

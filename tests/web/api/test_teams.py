@@ -43,21 +43,22 @@ def test_stated_tags_say_who_owns_a_workload(fleet: Fleet, program: Program) -> 
     done(program("PUT", "teams", {"name": "shop", "tags": [SHOP]}))
     tag = program("GET", path)["ETag"]
 
-    found = done(program("PATCH", path, {"stated_tags": [SHOP]}, if_match=tag))
-    stale = program("PATCH", path, {"stated_tags": []}, if_match=tag)
+    found = done(program("PUT", f"{path}/tags", {"tags": [SHOP]}, if_match=tag))
+    stale = program("PUT", f"{path}/tags", {"tags": []}, if_match=tag)
 
     assert (found["tags"], found["teams"]) == ([SHOP], ["shop"])
     assert (found["tier"], found["is_tier_stated"]) == (row.tier, row.tier_stated)
     assert problem(stale) == (412, "changed_meanwhile")
     assert names(program, "team=shop") == names(program, f"tag={SHOP}") == ["db-orders"]
     assert names(program, "team=nobody") == names(program, "tag=tag=a") == []
-    without = done(program("PATCH", path, {"stated_tags": None}))
+    without = done(program("PUT", f"{path}/tags", {"tags": []}))
     assert (without["tags"], without["teams"]) == ([], [])
 
 
 def test_tier_is_stated_and_tags_stay(program: Program) -> None:
     path = f"workloads/{Workload.objects.get(name='db-orders').pk}"
-    done(program("PATCH", path, {"stated_tags": [SHOP], "tier": "low"}))
+    done(program("PUT", f"{path}/tags", {"tags": [SHOP]}))
+    done(program("PATCH", path, {"tier": "low"}))
 
     found = done(program("PATCH", path, {"tier": None}))
 

@@ -15,7 +15,7 @@ from advisor.decisions.teams import state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.models import Team, Tier, Workload, WorkloadKind
 from advisor.queries.teams import owned_by, teams_of
-from web.access import open_row
+from web.access import Workspace, open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
 from web.api.v1.fields import Asked, Name, Pk, Tags, TagText
@@ -60,10 +60,13 @@ class WorkloadFilter(Paged):
 
 
 class WorkloadChange(Asked):
-    """What is left out stays as it is."""
+    tier: Tier | None = Field(description="null: nobody states it, so rules give it")
 
-    tier: Tier | None = Field(None, description="null: nobody states it, so rules give it")
-    stated_tags: Tags | None = Field(None, description="all that people state; null: none")
+
+class StatedTags(Asked):
+    """All tags that people state; those that collectors send stay beside them."""
+
+    tags: Tags
 
 
 @router.get("", response=WorkloadPage)
@@ -98,20 +101,37 @@ def get_workload(request: HttpRequest, pk: Pk, response: HttpResponse) -> Any:
 def change_workload(
     request: HttpRequest, pk: Pk, asked: WorkloadChange, response: HttpResponse
 ) -> Any:
-    """State the tier of a workload on all resources, or leave it to rules again; and its tags."""
+    """State the tier of a workload on all resources, or leave it to rules again."""
+    workspace, row = _held(request, pk)
+    if asked.tier is None:
+        withdraw_tier(row.organisation, row.name)
+    else:
+        stated_workload(row.organisation, row.name, asked.tier)
+    noted(workspace, "state tier", row.name)
+    return _changed(request, row, response)
+
+
+@router.put("/{int:pk}/tags", response=WorkloadRow)
+def state_tags_of_workload(
+    request: HttpRequest, pk: Pk, asked: StatedTags, response: HttpResponse
+) -> Any:
+    """State the tags of a workload, by which teams own it and rules give tiers."""
+    workspace, row = _held(request, pk)
+    state_tags(organisation=row.organisation, name=row.name, tags=asked.tags)
+    noted(workspace, "state tags", row.name)
+    return _changed(request, row, response)
+
+
+def _held(request: HttpRequest, pk: int) -> tuple[Workspace, Workload]:
+    """The workload, if it is as the request says; nobody else changes it until this ends."""
     workspace, row = open_row(asker_of(request), Workload, pk)
     acting(request, Action.DECIDE)
     row = Workload.objects.select_for_update(no_key=True).get(pk=row.pk)
     require_match(request, _tag(row))
-    if "tier" in asked.model_fields_set:
-        if asked.tier is None:
-            withdraw_tier(row.organisation, row.name)
-        else:
-            stated_workload(row.organisation, row.name, asked.tier)
-        noted(workspace, "state tier", row.name)
-    if "stated_tags" in asked.model_fields_set:
-        state_tags(organisation=row.organisation, name=row.name, tags=asked.stated_tags or ())
-        noted(workspace, "state tags", row.name)
+    return workspace, row
+
+
+def _changed(request: HttpRequest, row: Workload, response: HttpResponse) -> dict[str, Any]:
     row.refresh_from_db()
     tagged(response, _tag(row))
     return _plain(row, _teams(request))
