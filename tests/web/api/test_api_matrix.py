@@ -149,6 +149,7 @@ def fingerprint_of_the_fleet() -> dict[str, str]:
     }
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(("role", "scope"), [("viewer", Scope.WRITE), ("owner", Scope.READ)])
 def test_who_may_only_read_changes_nothing(imported: Fleet, role: str, scope: Scope) -> None:
     member = imported.organisation.memberships.get(role=role)
