@@ -136,6 +136,12 @@ def look_at(organisation: int) -> None:
         wall.show(Seen(organisation=organisation))
 
 
+def tell() -> None:
+    """Tell the database now, for what goes by no statement of Django's, such as COPY."""
+    if (wall := _wall()) is not None:
+        wall.tell()
+
+
 def show_secret(digest: str) -> None:
     """From now on the rows of the organisation of whose token this is the digest are seen."""
     if (wall := _wall()) is not None:

@@ -56,6 +56,7 @@ PARENTS: Sequence[tuple[str, str]] = (
     ("track_id", "advisor_track"),
     ("maintenancewindow_id", "advisor_maintenancewindow"),
     ("run_id", "ingest_importrun"),
+    ("team_id", "advisor_team"),
 )
 """A row without an organisation is seen with that of the first column that it has."""
 

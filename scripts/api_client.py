@@ -87,7 +87,7 @@ def _dataclass(name: str, schema: dict[str, Any]) -> str:
         kind = kind_of(one)
         if key in schema.get("required", ()):
             lines.append(f"    {key}: {kind}\n")
-        elif kind.startswith("list["):
+        elif kind.startswith("list[") and not kind.endswith("| None"):
             lines.append(f"    {key}: {kind} = field(default_factory=list)\n")
         else:
             lines.append(f"    {key}: {kind} = {_default(one)}\n")
@@ -110,14 +110,15 @@ def method(verb: str, path: str, operation: dict[str, Any]) -> str:
     body = operation.get("requestBody")
     taken = ["self", *(f"{one['name']}: {kind_of(one['schema'])}" for one in of["path"])]
     if body:
-        taken.append(f"body: {kind_of(body['content']['application/json']['schema'])}")
+        json_body = body["content"].get("application/json")
+        taken.append(f"body: {kind_of(json_body['schema']) if json_body else 'bytes'}")
     named = [f"{one['name']}: {kind_of(one['schema'])} | None = None" for one in of["query"]]
     named += [f"{_argument(name)}: str | None = None" for name in headers]
     if named:
         taken += ["*", *named]
     answers = [code for code in operation["responses"] if code.startswith("2")]
     content = operation["responses"][answers[0]].get("content")
-    answer = kind_of(content["application/json"]["schema"]) if content else "type(None)"
+    answer = _answer(content) if content else "type(None)"
     given = [f'"{verb.upper()}"', _address(path, of["path"]), answer]
     if of["query"]:
         given.append(f"query={{{', '.join(_pair(one['name']) for one in of['query'])}}}")
@@ -133,6 +134,12 @@ def method(verb: str, path: str, operation: dict[str, Any]) -> str:
         f"{docstring(operation['description'], ' ' * 8)}"
         f"        {'return ' if content else ''}{asked}\n\n"
     )
+
+
+def _answer(content: dict[str, Any]) -> str:
+    """The type of an answer; a file is bytes."""
+    in_json = content.get("application/json")
+    return kind_of(in_json["schema"]) if in_json else "bytes"
 
 
 def _argument(header: str) -> str:

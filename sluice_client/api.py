@@ -49,9 +49,32 @@ class IoCount(StrEnum):
     PER_32_KIB = "per_32_kib"
 
 
+class Level(StrEnum):
+    TELL = "tell"
+    RECOMMEND = "recommend"
+    ASK = "ask"
+    ACT = "act"
+
+
 class LimitScope(StrEnum):
     PER_VDISK = "per_vdisk"
     POOLED = "pooled"
+
+
+class PolicyStage(StrEnum):
+    ROLLING_OUT = "rolling_out"
+    IN_FORCE = "in_force"
+    VERIFIED = "verified"
+    INEFFECTIVE = "ineffective"
+    ROLLED_BACK = "rolled_back"
+    SUPERSEDED = "superseded"
+
+
+class Quota(StrEnum):
+    POINTS_PER_S = "points_per_s"
+    BYTES_PER_S = "bytes_per_s"
+    SERIES = "series"
+    HOSTS = "hosts"
 
 
 class RecommendationState(StrEnum):
@@ -308,6 +331,36 @@ class Entitlements:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundIncident:
+    """One incident in the imported time; its texts say so where nothing can be told."""
+
+    at_expense_of: str
+    by_whom: str
+    id: int
+    peak: str
+    since: datetime
+    threshold: str
+    until: datetime | None
+    would_have_helped: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundResource:
+    """What was judged of a resource in the imported time; `gap` says why it was not."""
+
+    gap: str
+    id: int
+    incident_count: int
+    incidents: list[FoundIncident]
+    judged_for: str
+    name: str
+    threshold: str
+    windows: int
+    worst: str
+    worst_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FullDay:
     """The day on which a daily peak first reaches `full_rate`.
 
@@ -372,6 +425,17 @@ class HostRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportAnswers:
+    """What files do not say; what is left out stays as it was said before."""
+
+    date_order: Literal["month", "day"] | None = None
+    every_s: float | None = None
+    first_at: str = ""
+    host: str = ""
+    zone: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPage:
     """See `ImportPage` in openapi.json."""
 
@@ -380,15 +444,29 @@ class ImportPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRow:
-    """
+class ImportReport:
+    """What an import shows: what was congested, when, by whom, and what would have helped."""
 
-    Files that are imported together; their times were moved by `shift_s`, null: by nothing.
+    advice: list[str]
+    hosts: list[str]
+    resources: list[FoundResource]
+    shift: str
+    since: datetime | None
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRow:
+    """Files that are imported together; their times were moved by `shift_s`, null: by nothing.
+
+    It goes on until `ended_at`. Where `is_asking`, a file does not say something that its
+    import needs: its `problem` says what, and an answer lets it go on.
     """
 
     ended_at: datetime | None
     files: list[ImportedFile]
     id: int
+    is_asking: bool
     problem: str
     shift_s: int | None
     started_at: datetime
@@ -487,6 +565,92 @@ class IncidentParty:
     reservation: float | None = None
     shortfall_ratio: float | None = None
     workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationPage:
+    """See `InvitationPage` in openapi.json."""
+
+    items: list[InvitationRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationRow:
+    """An invitation whose link still works, without the link, which is stored nowhere."""
+
+    created_at: datetime
+    expires_at: datetime
+    id: int
+    invited_by: str
+    mail: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderRulePage:
+    """See `LadderRulePage` in openapi.json."""
+
+    items: list[LadderRuleRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderRuleRow:
+    """A rule of when advice may be approved; of several the most conservative one counts.
+
+    What is null is not stated: without a resource, tier or kind it is of all advice.
+    """
+
+    cooldown_s: float | None
+    frozen_because: str
+    frozen_from: datetime | None
+    frozen_until: datetime | None
+    id: int
+    kind: str | None
+    level: Level | None
+    most_changes_per_day: int | None
+    name: str
+    resource: str | None
+    resource_id: int | None
+    second_person: bool
+    tier: Tier | None
+    windows: list[str]
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeInvitation:
+    """
+
+    `link` lets one person in; it is told this once, and null where the answer is told again.
+    """
+
+    created_at: datetime
+    expires_at: datetime
+    id: int
+    invited_by: str
+    is_mailed: bool
+    link: str | None
+    mail: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeToken:
+    """A new token; `secret` is told this once, and null where the answer is told again."""
+
+    created_at: datetime
+    expires_at: datetime | None
+    host: str | None
+    id: int
+    is_valid: bool
+    last_used_at: datetime | None
+    name: str
+    revoked_at: datetime | None
+    scope: Scope
+    secret: str | None
+    username: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -609,6 +773,15 @@ class Muted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewInvitation:
+    """Only owners invite owners."""
+
+    days: int = 7
+    mail: str = ""
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewMaintenanceWindow:
     """See `NewMaintenanceWindow` in openapi.json."""
 
@@ -634,6 +807,26 @@ class NewResource:
     threshold: float | None = None
     unit: Unit | None = None
     window_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken:
+    """One that reads or writes acts as the person who asks; the others take an admin."""
+
+    expires_at: datetime | None = None
+    host: str | None = None
+    name: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganisationRow:
+    """An organisation; from `deletion_due_at` on it is deleted with all its data."""
+
+    created_at: datetime
+    deletion_due_at: datetime | None
+    name: str
+    slug: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -797,6 +990,29 @@ class PoolRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaRow:
+    """A quota: `limit` null is none, `used` null is not known.
+
+    Rates are means of the last whole minute. Who sends again loses nothing of
+    `refused_bodies`; `lost_points` are gone.
+    """
+
+    last_hit_at: datetime | None
+    limit: int | None
+    lost_points: int
+    quota: Quota
+    refused_bodies: int
+    used: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaRows:
+    """See `QuotaRows` in openapi.json."""
+
+    items: list[QuotaRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
     """A host, and the device by which it reaches the resource."""
 
@@ -880,6 +1096,37 @@ class Rejection:
     """See `Rejection` in openapi.json."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """Its figures over time, and each printed number beside ours."""
+
+    duration_s: float
+    findings: list[dict[str, Any]]
+    name: str
+    panels: list[dict[str, Any]]
+    study: str
+    summary: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRow:
+    """An experiment, and how many statements of its study hold."""
+
+    duration_s: float
+    name: str
+    study: str
+    summary: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRows:
+    """See `ReplayRows` in openapi.json."""
+
+    items: list[ReplayRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -984,6 +1231,78 @@ class RollBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutFilter:
+    """See `RolloutFilter` in openapi.json."""
+
+    cursor: str | None = None
+    limit: int = 50
+    resource_id: int | None = None
+    state: PolicyStage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPage:
+    """See `RolloutPage` in openapi.json."""
+
+    items: list[RolloutRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutRow:
+    """Where a policy version stands; `stage` counts from 1.
+
+    `hosts` have it, `later_hosts` get it in a later stage; `guards` is what was found of the
+    present stage, and `waits_for` why the next one has not begun.
+    """
+
+    former_version: int | None
+    guarded_until: datetime | None
+    guards: list[dict[str, Any]]
+    hosts: list[str]
+    id: int
+    is_guarded: bool
+    later_hosts: list[str]
+    policy_id: int
+    published_at: datetime
+    resource: str
+    resource_id: int
+    settled_at: datetime | None
+    stage: int
+    stages: int
+    started_at: datetime
+    state: PolicyStage
+    version: int
+    waits_for: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutTermsChange:
+    """What is left out or null stays as it is."""
+
+    goes_on_unsure: bool | None = None
+    longest_s: float | None = None
+    stage_s: float | None = None
+    staged: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutTermsRow:
+    """
+
+    How policies come to hosts, and since when all rollouts are stopped; null: they go on.
+    """
+
+    goes_on_unsure: bool
+    longest_s: float
+    stage_s: float
+    staged: bool
+    stop_reason: str
+    stopped_at: datetime | None
+    stopped_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """A rule on each line."""
 
@@ -1034,14 +1353,56 @@ class StatedAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatedLadderRule:
+    """All of a rule; what is left out is not stated."""
+
+    cooldown_s: float | None = None
+    frozen_because: str = ""
+    frozen_from: datetime | None = None
+    frozen_until: datetime | None = None
+    kind: str | None = None
+    level: Level | None = None
+    most_changes_per_day: int | None = None
+    name: str
+    resource_id: int | None = None
+    second_person: bool = False
+    tier: Tier | None = None
+    windows: list[str] = field(default_factory=list)
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedPool:
     """All terms of a pool; what is left out is cleared, but for members, which are kept."""
 
     limit: float | None = None
-    members: list[str] | None = field(default_factory=list)
+    members: list[str] | None = None
     name: str
     reservation: float = 0.0
     shares: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedTags:
+    """All tags that people state; those that collectors send stay beside them."""
+
+    tags: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedTeam:
+    """All of a team but its members, which are kept where they are left out."""
+
+    members: list[str] | None = None
+    name: str
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReason:
+    """See `StopReason` in openapi.json."""
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1070,6 +1431,24 @@ class SystemStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamPage:
+    """See `TeamPage` in openapi.json."""
+
+    items: list[TeamRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamRow:
+    """A team owns each workload that has one of its tags; `members` are usernames."""
+
+    id: int
+    members: list[str]
+    name: str
+    tags: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPage:
     """See `TokenPage` in openapi.json."""
 
@@ -1091,6 +1470,19 @@ class TokenRow:
     revoked_at: datetime | None
     scope: Scope
     username: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadQuestion:
+    """What the address says of the file in the body, and of what it leaves out."""
+
+    date_order: Literal["month", "day"] | None = None
+    every_s: float | None = None
+    first_at: str = ""
+    host: str = ""
+    is_shifted: bool = False
+    name: str
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1155,6 +1547,8 @@ class WorkloadFilter:
     is_present: bool | None = None
     limit: int = 50
     name: str | None = None
+    tag: str | None = None
+    team: str | None = None
     tier: Tier | None = None
 
 
@@ -1168,9 +1562,9 @@ class WorkloadPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRow:
-    """
+    """A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names.
 
-    A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names.
+    Of its `tags` the `stated_tags` are those of people; the `teams` own it by them.
     """
 
     attributes: list[Any]
@@ -1181,6 +1575,9 @@ class WorkloadRow:
     known_by: list[Any]
     name: str
     reasons: list[Any]
+    stated_tags: list[str]
+    tags: list[str]
+    teams: list[str]
     tier: Tier
     tier_reason: str
     vanished_at: datetime | None
@@ -1303,9 +1700,56 @@ class Api:
             "GET", "/api/v1/imports", ImportPage, query={"cursor": cursor, "limit": limit}
         )
 
+    def upload_file(
+        self,
+        body: bytes,
+        *,
+        name: str | None = None,
+        host: str | None = None,
+        zone: str | None = None,
+        date_order: Literal["month", "day"] | None = None,
+        first_at: str | None = None,
+        every_s: float | None = None,
+        is_shifted: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> ImportRow:
+        """Upload a file of samples as the body, as it is; a worker imports it soon."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/imports",
+            ImportRow,
+            query={
+                "name": name,
+                "host": host,
+                "zone": zone,
+                "date_order": date_order,
+                "first_at": first_at,
+                "every_s": every_s,
+                "is_shifted": is_shifted,
+            },
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
     def get_import(self, pk: int) -> ImportRow:
         """Read an import."""
         return self.connection.ask("GET", f"/api/v1/imports/{pk}", ImportRow)
+
+    def answer_import(
+        self, pk: int, body: ImportAnswers, *, idempotency_key: str | None = None
+    ) -> ImportRow:
+        """Say what files leave out; those that asked are imported once more."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/imports/{pk}/answers",
+            ImportRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def get_import_report(self, pk: int) -> ImportReport:
+        """Read what an import shows, once it has ended."""
+        return self.connection.ask("GET", f"/api/v1/imports/{pk}/report", ImportReport)
 
     def list_incidents(
         self,
@@ -1343,6 +1787,80 @@ class Api:
             body=body,
             headers={"Idempotency-Key": idempotency_key},
         )
+
+    def list_invitations(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> InvitationPage:
+        """List invitations whose link still works; takes an admin."""
+        return self.connection.ask(
+            "GET", "/api/v1/invitations", InvitationPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def invite_somebody(
+        self, body: NewInvitation, *, idempotency_key: str | None = None
+    ) -> MadeInvitation:
+        """Invite somebody; takes an admin."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/invitations",
+            MadeInvitation,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def withdraw_invitation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Withdraw an invitation; its link opens nothing. Takes an admin."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/invitations/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_invitation(self, pk: int) -> InvitationRow:
+        """Read an invitation whose link still works; takes an admin."""
+        return self.connection.ask("GET", f"/api/v1/invitations/{pk}", InvitationRow)
+
+    def list_ladder_rules(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> LadderRulePage:
+        """List the rules of the ladder."""
+        return self.connection.ask(
+            "GET", "/api/v1/ladder-rules", LadderRulePage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def state_ladder_rule(
+        self,
+        body: StatedLadderRule,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> LadderRuleRow:
+        """State a rule, by its name."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/ladder-rules",
+            LadderRuleRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_ladder_rule(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a rule, which lets happen what it held back."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/ladder-rules/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_ladder_rule(self, pk: int) -> LadderRuleRow:
+        """Read a rule of the ladder."""
+        return self.connection.ask("GET", f"/api/v1/ladder-rules/{pk}", LadderRuleRow)
 
     def list_maintenance_windows(
         self, *, cursor: str | None = None, limit: int | None = None
@@ -1426,6 +1944,14 @@ class Api:
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
 
+    def get_organisation(self) -> OrganisationRow:
+        """Read the organisation of the token."""
+        return self.connection.ask("GET", "/api/v1/organisation", OrganisationRow)
+
+    def export_organisation(self) -> bytes:
+        """Load all that is stored of it as a ZIP file, while it is made; takes an owner."""
+        return self.connection.ask("POST", "/api/v1/organisation/export", bytes)
+
     def list_policies(
         self,
         *,
@@ -1506,6 +2032,10 @@ class Api:
     def get_pool(self, pk: int) -> PoolRow:
         """Read a pool."""
         return self.connection.ask("GET", f"/api/v1/pools/{pk}", PoolRow)
+
+    def list_quotas(self) -> QuotaRows:
+        """List the quotas. Who runs the installation sets them, by `sluice quota set`."""
+        return self.connection.ask("GET", "/api/v1/quotas", QuotaRows)
 
     def list_recommendations(
         self,
@@ -1588,6 +2118,14 @@ class Api:
             body=body,
             headers={"Idempotency-Key": idempotency_key},
         )
+
+    def list_replays(self) -> ReplayRows:
+        """List the experiments that can be replayed."""
+        return self.connection.ask("GET", "/api/v1/replays", ReplayRows)
+
+    def get_replay(self, name: str) -> Replay:
+        """Read an experiment with all that was found; a former name is found too."""
+        return self.connection.ask("GET", f"/api/v1/replays/{name}", Replay)
 
     def list_resources(
         self,
@@ -1747,6 +2285,86 @@ class Api:
             headers={"Idempotency-Key": idempotency_key},
         )
 
+    def get_rollout_terms(self) -> RolloutTermsRow:
+        """Read how policies come to hosts, and whether somebody stopped that."""
+        return self.connection.ask("GET", "/api/v1/rollout-terms", RolloutTermsRow)
+
+    def change_rollout_terms(
+        self,
+        body: RolloutTermsChange,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> RolloutTermsRow:
+        """Change how policies come to hosts, those under way too."""
+        return self.connection.ask(
+            "PATCH",
+            "/api/v1/rollout-terms",
+            RolloutTermsRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def resume_all_rollouts(
+        self, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> RolloutTermsRow:
+        """Let rollouts go on; each stage that was under way begins anew."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/rollout-terms/resume",
+            RolloutTermsRow,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def stop_all_rollouts(
+        self, body: StopReason, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> RolloutTermsRow:
+        """Stop all: nothing changes by itself, and no policy begins.
+
+        Hosts keep what they have.
+        """
+        return self.connection.ask(
+            "POST",
+            "/api/v1/rollout-terms/stop",
+            RolloutTermsRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def list_rollouts(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        resource_id: int | None = None,
+        state: PolicyStage | None = None,
+    ) -> RolloutPage:
+        """List the rollouts of policies, newest first."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/rollouts",
+            RolloutPage,
+            query={"cursor": cursor, "limit": limit, "resource_id": resource_id, "state": state},
+        )
+
+    def get_rollout(self, pk: int) -> RolloutRow:
+        """Read a rollout."""
+        return self.connection.ask("GET", f"/api/v1/rollouts/{pk}", RolloutRow)
+
+    def go_on_with_rollout(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> RolloutRow:
+        """
+
+        Begin the next stage now, or end the guard of the last one, whatever is measured.
+        """
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/rollouts/{pk}/go-on",
+            RolloutRow,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
     def get_rules(self) -> Rules:
         """Read the rules that give tiers and say which devices are one."""
         return self.connection.ask("GET", "/api/v1/rules", Rules)
@@ -1767,11 +2385,72 @@ class Api:
         """Read the state of all resources, and the health of Sluice itself."""
         return self.connection.ask("GET", "/api/v1/status", SystemStatus)
 
+    def list_teams(self, *, cursor: str | None = None, limit: int | None = None) -> TeamPage:
+        """List teams."""
+        return self.connection.ask(
+            "GET", "/api/v1/teams", TeamPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def state_team(
+        self, body: StatedTeam, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> TeamRow:
+        """State a team, by its name. It gives its members no right."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/teams",
+            TeamRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_team_of_organisation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a team; its members and workloads stay."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/teams/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_team(self, pk: int) -> TeamRow:
+        """Read a team; its workloads are those of the list with `team`."""
+        return self.connection.ask("GET", f"/api/v1/teams/{pk}", TeamRow)
+
     def list_tokens(self, *, cursor: str | None = None, limit: int | None = None) -> TokenPage:
-        """List the tokens of the organisation; takes an admin."""
+        """
+
+        List the tokens of the organisation; who is no admin sees those that act as them.
+        """
         return self.connection.ask(
             "GET", "/api/v1/tokens", TokenPage, query={"cursor": cursor, "limit": limit}
         )
+
+    def make_token(self, body: NewToken, *, idempotency_key: str | None = None) -> MadeToken:
+        """Make a token."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/tokens",
+            MadeToken,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def revoke_token_of_organisation(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Revoke a token; it opens nothing from now on, and stays in the list."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/tokens/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_token(self, pk: int) -> TokenRow:
+        """Read a token."""
+        return self.connection.ask("GET", f"/api/v1/tokens/{pk}", TokenRow)
 
     def list_workloads(
         self,
@@ -1781,6 +2460,8 @@ class Api:
         name: str | None = None,
         tier: Tier | None = None,
         is_present: bool | None = None,
+        team: str | None = None,
+        tag: str | None = None,
     ) -> WorkloadPage:
         """List workloads."""
         return self.connection.ask(
@@ -1793,6 +2474,8 @@ class Api:
                 "name": name,
                 "tier": tier,
                 "is_present": is_present,
+                "team": team,
+                "tag": tag,
             },
         )
 
@@ -1831,4 +2514,21 @@ class Api:
             f"/api/v1/workloads/{pk}/measurements",
             Measurements,
             query={"until": until, "length_s": length_s, "points": points},
+        )
+
+    def state_tags_of_workload(
+        self,
+        pk: int,
+        body: StatedTags,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> WorkloadRow:
+        """State the tags of a workload, by which teams own it and rules give tiers."""
+        return self.connection.ask(
+            "PUT",
+            f"/api/v1/workloads/{pk}/tags",
+            WorkloadRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )

@@ -49,31 +49,44 @@ class Connection:
         """The answer as this kind; raises ApiError with the words of the server."""
         asked = {name: _text(value) for name, value in (query or {}).items() if value is not None}
         address = self._server + path + (f"?{urlencode(asked)}" if asked else "")
-        content = None if body is None else json.dumps(to_plain(body)).encode()
+        content, kind_of_body = _written(body)
         request = Request(address, content, method=method)  # noqa: S310  http or https, see above
         request.add_header("Authorization", f"Bearer {self._token}")
         if content is not None:
-            request.add_header("Content-Type", "application/json")
+            request.add_header("Content-Type", kind_of_body)
         for name, value in (headers or {}).items():
             if value is not None:
                 request.add_header(name, value)
-        answer: Answer = decoded(kind, self._sent(request))
+        content = self._sent(request)
+        answer: Answer = decoded(kind, content if kind is bytes else self._read(content))
         return answer
 
-    def _sent(self, request: Request) -> Any:
+    def _read(self, content: bytes) -> Any:
+        try:
+            return json.loads(content) if content else None
+        except ValueError as error:
+            raise ApiError(f"{self._server} does not speak the API of Sluice") from error
+
+    def _sent(self, request: Request) -> bytes:
         try:
             with urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310  as above
-                content = answer.read(MOST_BYTES)
+                content: bytes = answer.read(MOST_BYTES + 1)
                 self.etag = answer.headers.get("ETag")
         except HTTPError as error:
             raise _refusal(error) from error
         except (URLError, OSError) as error:
             reason = getattr(error, "reason", error)
             raise ApiError(f"{self._server} does not answer: {reason}") from error
-        try:
-            return json.loads(content) if content else None
-        except ValueError as error:
-            raise ApiError(f"{self._server} does not speak the API of Sluice") from error
+        if len(content) > MOST_BYTES:
+            raise ApiError(f"the answer has more than {MOST_BYTES} bytes; load it with curl")
+        return content
+
+
+def _written(body: object) -> tuple[bytes | None, str]:
+    """The body as it is sent, and what it is: bytes are a file."""
+    if body is None or isinstance(body, bytes):
+        return body, "application/octet-stream"
+    return json.dumps(to_plain(body)).encode(), "application/json"
 
 
 def _refusal(error: HTTPError) -> ApiError:

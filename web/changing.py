@@ -13,13 +13,17 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from accounts.errors import AccountsError, NotAllowed, NotFound
+from advisor.errors import InventoryError
 from web.access import Workspace, workspace_view
 
 View = Callable[..., HttpResponseBase]
 
 
-def changing(page: str) -> Callable[[View], View]:
-    """A form of this page; what is refused for other reasons than the role is told there."""
+def changing(page: str, *, of_row: bool = False) -> Callable[[View], View]:
+    """A form of this page; what is refused for other reasons than the role is told there.
+
+    With `of_row` the page is that of the row that the address names.
+    """
 
     def decorate(view: View) -> View:
         @require_POST
@@ -34,9 +38,9 @@ def changing(page: str) -> Callable[[View], View]:
                 raise PermissionDenied(f"{error}.") from error
             except NotFound as error:
                 raise Http404 from error
-            except AccountsError as error:
+            except (AccountsError, InventoryError) as error:
                 messages.error(request, f"{error}.")
-                return redirect(page)
+                return redirect(page, **arguments) if of_row else redirect(page)
 
         return changed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,8 @@ from accounts.models import Organisation
 FORMAT = 1
 FASTEST = 1
 """Most of the file is history that is packed already: more work makes it 2 % smaller."""
+OnTable = Callable[[str, int], None]
+"""What is told of a table that was written: its name, and how many rows."""
 PEOPLE = "people"
 SECRETS: Mapping[str, frozenset[str]] = {
     "accounts_token": frozenset({"digest"}),
@@ -35,7 +38,7 @@ def export_organisation(
     path: Path,
     *,
     now: datetime,
-    on_table: Callable[[str, int], None] = lambda _table, _rows: None,
+    on_table: OnTable = lambda _table, _rows: None,
 ) -> Mapping[str, int]:
     """Write the file, as the database is at one moment; the rows of each table.
 
@@ -44,29 +47,63 @@ def export_organisation(
     """
     part = path.with_name(f"{path.name}.part")
     written: dict[str, int] = {}
+
+    def count(table: str, rows: int) -> None:
+        written[table] = rows
+        on_table(table, rows)
+
     try:
         # For its owner alone: it tells of everything.
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with (
-            os.fdopen(descriptor, "wb") as whole,
-            _at_one_moment(),
-            ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=FASTEST) as file,
-        ):
-            for table, rows in _tables(organisation):
-                with file.open(f"{table}.csv", "w", force_zip64=True) as entry:
-                    written[table] = _copy(rows, entry.write)
-                on_table(table, written[table])
-            about = {
-                "format": FORMAT,
-                "organisation": organisation.slug,
-                "written_at": now.isoformat(),
-                "rows": written,
-            }
-            file.writestr("about.json", json.dumps(about, indent=2))
+        with os.fdopen(descriptor, "wb") as whole:
+            for data in export_parts(organisation, now=now, on_table=count):
+                whole.write(data)
         part.rename(path)
     finally:
         part.unlink(missing_ok=True)
     return written
+
+
+def export_parts(
+    organisation: Organisation,
+    *,
+    now: datetime,
+    on_table: OnTable = lambda _table, _rows: None,
+) -> Iterator[bytes]:
+    """The same file in parts, each as soon as it is made."""
+    made, written = _Made(), dict[str, int]()
+    with _at_one_moment(), ZipFile(made, "w", ZIP_DEFLATED, compresslevel=FASTEST) as file:
+        for table, rows in _tables(organisation):
+            with file.open(f"{table}.csv", "w", force_zip64=True) as entry:
+                copied = _Copy(rows)
+                for data in copied:
+                    entry.write(data)
+                    yield from made.taken()
+            written[table] = copied.rows
+            on_table(table, copied.rows)
+        about = {
+            "format": FORMAT,
+            "organisation": organisation.slug,
+            "written_at": now.isoformat(),
+            "rows": written,
+        }
+        file.writestr("about.json", json.dumps(about, indent=2))
+    yield from made.taken()
+
+
+class _Made(io.RawIOBase):
+    """What of a file was made and is not yet taken; it has no beginning to go back to."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> list[bytes]:
+        parts, self._parts = self._parts, []
+        return parts
 
 
 def paths_to_organisation() -> Mapping[type[models.Model], str]:
@@ -120,15 +157,20 @@ def _options(model: type[models.Model]) -> Any:
     return model._meta  # noqa: SLF001  # Django's interface.
 
 
-def _copy(rows: QuerySet[Any, Any], write: Callable[[bytes], Any]) -> int:
-    """Write the rows as CSV with a line of names, as PostgreSQL does it; how many there are."""
-    query, parameters = rows.query.sql_with_params()
-    with connection.cursor() as cursor:
-        statement = f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)"
-        with cursor.copy(statement, parameters) as copy:
-            for data in copy:
-                write(bytes(data))
-        return max(int(cursor.rowcount), 0)
+class _Copy:
+    """Rows as CSV with a line of names, as PostgreSQL does it; afterwards how many there were."""
+
+    def __init__(self, rows: QuerySet[Any, Any]) -> None:
+        self._rows = rows
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        query, parameters = self._rows.query.sql_with_params()
+        with connection.cursor() as cursor:
+            statement = f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)"
+            with cursor.copy(statement, parameters) as copy:
+                yield from map(bytes, copy)
+            self.rows = max(int(cursor.rowcount), 0)
 
 
 @contextmanager

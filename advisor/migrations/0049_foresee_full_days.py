@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('advisor', '0046_add_ladder'),
+        ('advisor', '0048_move_workloads'),
     ]
 
     operations = [

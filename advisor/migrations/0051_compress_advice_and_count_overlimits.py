@@ -20,7 +20,7 @@ def _set(method: str) -> str:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0046_add_ladder")]
+    dependencies = [("advisor", "0050_add_teams")]
 
     operations = [
         migrations.RunSQL(_set("lz4"), _set("default")),

@@ -48,6 +48,7 @@ from advisor.models.rejudgement import (
 )
 from advisor.models.resource import Attachment, Resource, SharedAlarmBudget
 from advisor.models.rollout import PolicyChange, PolicyRollout, RolloutHost, RolloutTerms
+from advisor.models.team import Team
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 from advisor.models.workload_rules import WorkloadRules
 
@@ -106,6 +107,7 @@ __all__ = [
     "State",
     "StateRun",
     "Step",
+    "Team",
     "ThresholdMode",
     "Tier",
     "Track",

@@ -7,6 +7,7 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.resource import IoCount, LimitScope, Tier, tier_shares
+from advisor.core.tags import tag_text
 from advisor.models.choices import choices_of
 from advisor.models.pool import Pool
 from advisor.models.resource import Resource
@@ -28,8 +29,8 @@ class Workload(models.Model):
 
     `found` ones follow what collectors say: `identity` is what they are known by again,
     its `former` names there stand with the time until which it had them. `attributes` are pairs
-    that rules ask for. A tier that a person stated is `tier_stated`;
-    otherwise `tier_reason` is the rule that gave it.
+    that rules ask for; `tags` has them as KEY=VALUE, with the `stated_tags` of people.
+    A tier that a person stated is `tier_stated`; otherwise `tier_reason` is the rule that gave it.
     """
 
     organisation = models.ForeignKey(
@@ -43,6 +44,8 @@ class Workload(models.Model):
     found = models.BooleanField(default=False)
     identity = models.JSONField(default=dict, blank=True)
     attributes = models.JSONField(default=list, blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    stated_tags = models.JSONField(default=list, blank=True)
     reasons = models.JSONField(default=list, blank=True)
     vanished_at = models.DateTimeField(null=True, blank=True)
 
@@ -58,6 +61,11 @@ class Workload(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def tell_tags(self) -> None:
+        """Bring `tags` up to date with what collectors and people say."""
+        found = [tag_text(key, value) for key, value in self.attributes]
+        self.tags = sorted({*found, *self.stated_tags})
 
 
 class AdapterKind(models.TextChoices):
@@ -150,7 +158,10 @@ class Allocation(models.Model):
         return self.adapter_kind, self.adapter
 
 
-WORKLOAD_DETAILS = ("workload__identity", "workload__attributes", "workload__reasons")
+WORKLOAD_DETAILS = (
+    "workload__identity", "workload__attributes", "workload__reasons", "workload__tags",
+    "workload__stated_tags",
+)  # fmt: skip
 """Of allocations with their workloads, what few pages show and takes long to read."""
 
 

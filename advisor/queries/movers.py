@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 
 from advisor.history.recent_rates import rates_at
-from advisor.models import Allocation, Resource, Workload
+from advisor.models import Allocation, Resource, Team, Workload
 from advisor.queries.likely_movers import likely_movers
 from advisor.queries.scope import Scope
+from advisor.queries.teams import owned_by
 
 PER_KIND = 5
 UNITS = ("iops", "bytes_per_s", "bits_per_s")
@@ -59,37 +60,49 @@ def against_of(name: str) -> Against:
     return next((one for one in AGAINST if one.name == name), AGAINST[0])
 
 
-def top_movers(scope: Scope, against: Against, *, now: datetime) -> list[Mover]:
+def top_movers(
+    scope: Scope, against: Against, *, now: datetime, team: Team | None = None
+) -> list[Mover]:
     """Of each unit up to five, the largest change first; what was not measured twice is left out.
 
-    Compared are the newest minute of both times, of those workloads that may have changed most. A
-    fixed number of statements, however many workloads there are; kept for a minute.
+    Compared are the newest minute of both times, of those workloads that may have changed most,
+    or of all those of the team. A fixed number of statements, however many workloads there are;
+    kept for a minute.
     """
     found = cache.get_or_set(
-        _key(scope, against, now), lambda: _read(scope, against, now), timeout=REMEMBERED_S
+        _key(scope, against, now, team),
+        lambda: _read(scope, against, now, team),
+        timeout=REMEMBERED_S,
     )
     return list(found or ())
 
 
-def remembered_movers(scope: Scope, against: Against, *, now: datetime) -> list[Mover] | None:
+def remembered_movers(
+    scope: Scope, against: Against, *, now: datetime, team: Team | None = None
+) -> list[Mover] | None:
     """The same if it was read in this minute; None if it would have to be read now.
 
     The rates of all workloads are read for it, for which no page should wait.
     """
-    found: list[Mover] | None = cache.get(_key(scope, against, now))
+    found: list[Mover] | None = cache.get(_key(scope, against, now, team))
     return found
 
 
-def _key(scope: Scope, against: Against, now: datetime) -> str:
-    return f"movers-{scope.organisation.pk}-{against.name}-{now:%Y%m%dT%H%M}"
+def _key(scope: Scope, against: Against, now: datetime, team: Team | None) -> str:
+    of = "all" if team is None else f"team-{team.pk}"
+    return f"movers-{scope.organisation.pk}-{of}-{against.name}-{now:%Y%m%dT%H%M}"
 
 
-def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
+def _read(scope: Scope, against: Against, now: datetime, team: Team | None) -> list[Mover]:
     then = now - against.before
+    workloads = scope.rows(Workload)
+    if team is not None:
+        workloads = owned_by(workloads, team)
     rows = Allocation.objects.filter(
-        resource__in=scope.rows(Resource), workload__in=scope.rows(Workload)
+        resource__in=scope.rows(Resource), workload__in=workloads.order_by()
     )
-    likely = likely_movers(scope.organisation, now=now, then=then)
+    # Those that changed most of all need not be of the team.
+    likely = None if team else likely_movers(scope.organisation, now=now, then=then)
     if likely is not None:
         rows = rows.filter(pk__in=likely)
     rows = rows.select_related("workload", "resource", "host").only(*_SHOWN)

@@ -60,6 +60,7 @@ class WorkloadRow:
     resource: ResourceLine
     hosts: tuple[HostName, ...]
     allocations: tuple[int, ...]
+    teams: tuple[str, ...] = ()
     rate: float | None = None
     day: Values = ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from advisor.core.natural_order import natural_key
 from advisor.history.newest_rates import RatesByKey, newest_rates
 from advisor.history.recent_rates import REACH
-from advisor.models import Workload
+from advisor.models import Team, Workload
 from advisor.queries.allocation_columns import (
     TIERS,
     places_of,
@@ -26,6 +26,7 @@ from advisor.queries.packed import packed_columns
 from advisor.queries.resources import ResourceLine, read_lines
 from advisor.queries.scope import Scope
 from advisor.queries.tables import HostName, WorkloadRow, host_names
+from advisor.queries.teams import owned_by, team_names
 from ingest.core.grid import Floats
 
 
@@ -46,6 +47,7 @@ class _Workloads:
     keys: Places
     names: Sequence[str]
     tiers: Places
+    teams: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,9 +60,9 @@ class _Inventory:
 
 
 def workload_list(
-    scope: Scope, *, now: datetime, host_pk: int | None = None
+    scope: Scope, *, now: datetime, host_pk: int | None = None, team: Team | None = None
 ) -> Listed[WorkloadRow]:
-    """Every workload on every resource that it has an allocation on, or those of one host."""
+    """Every workload on each resource with an allocation of it, of one host or team or of all."""
     allocations = present_allocations(scope)
     if host_pk is not None:
         allocations = allocations.filter(host=host_pk)
@@ -68,8 +70,10 @@ def workload_list(
     workloads = scope.rows(Workload)
     if host_pk is not None:
         workloads = workloads.filter(pk__in=np.unique(of[0]).tolist())
+    if team is not None:
+        workloads = owned_by(workloads, team)
     inventory = _Inventory(
-        workloads=_workloads(workloads),
+        workloads=_workloads(workloads, team_names(scope)),
         lines=sorted(read_lines(scope, now=now), key=lambda line: line.name),
         hosts=list(host_names(scope).values()),
     )
@@ -77,7 +81,7 @@ def workload_list(
     return _rows(inventory, _allocations(inventory, keys, of), rates)
 
 
-def _workloads(rows: QuerySet[Workload]) -> _Workloads:
+def _workloads(rows: QuerySet[Workload], teams: Mapping[int, tuple[str, ...]]) -> _Workloads:
     (keys,), (names, tiers) = packed_columns(rows, "pk", texts=("name", "tier"))
     by_name = [natural_key(name) for name in names]
     order = sorted(range(len(by_name)), key=by_name.__getitem__)
@@ -85,6 +89,7 @@ def _workloads(rows: QuerySet[Workload]) -> _Workloads:
         keys=keys[order],
         names=[names[place] for place in order],
         tiers=tier_places(tiers)[order],
+        teams=[teams.get(key, ()) for key in keys[order].tolist()],
     )
 
 
@@ -123,9 +128,12 @@ def _rows(inventory: _Inventory, own: _Allocations, known: RatesByKey) -> Listed
             resource=lines[resource[place]],
             hosts=tuple([inventory.hosts[host] for host in sorted(set(hosts[mine].tolist()))]),
             allocations=tuple(keys[mine].tolist()),
+            teams=workloads.teams[at],
             rate=None if isnan(rate) else rate,
         )
 
+    team_sets = {names: place for place, names in enumerate(sorted(set(workloads.teams)))}
+    by_team = np.array([team_sets[names] for names in workloads.teams], dtype=np.int64)
     host_sets, sets = _host_sets(begins, ends, hosts, len(inventory.hosts))
     return Listed(
         count=len(begins),
@@ -134,6 +142,7 @@ def _rows(inventory: _Inventory, own: _Allocations, known: RatesByKey) -> Listed
             "workload": _shared(workload, len(workloads.keys), names=workloads.names),
             "resource": _shared(resource, len(lines)),
             "hosts": _shared(host_sets, sets),
+            "teams": _shared(by_team[workload], len(team_sets)),
             "tier": _shared(workloads.tiers[workload], len(TIERS)),
         },
         ranks={

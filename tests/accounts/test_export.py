@@ -9,7 +9,7 @@ import pytest
 from django.db import InternalError, transaction
 
 from accounts.models import Organisation
-from accounts.services.export import export_organisation
+from accounts.services.export import export_organisation, export_parts
 from tests.ingest.scenario import make_tenant
 
 
@@ -26,3 +26,15 @@ def test_export_reads_one_moment_and_writes_nothing(tmp_path: Path) -> None:
     )
 
     assert rows["accounts_organisation"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_export_that_is_left_leaves_a_connection_that_works() -> None:
+    organisation = make_tenant("eastgate").organisation
+    parts = export_parts(organisation, now=datetime.now(UTC))
+
+    assert next(parts).startswith(b"PK")
+    parts.close()  # type: ignore[attr-defined]  # of a generator
+
+    Organisation.objects.update(name="other")
+    assert Organisation.objects.get().name == "other"

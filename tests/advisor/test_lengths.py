@@ -41,6 +41,7 @@ HOLDS = {
     "advisor.PlacementMove.workload": 200,
     "advisor.PlacementMove.source": LONGEST_HOST_NAME,
     "advisor.PlacementMove.target": LONGEST_HOST_NAME,
+    "advisor.Team.name": 200,
     "advisor.Allocation.vdisk": 200,
     "advisor.Resource.disks": 200,
     "advisor.Recommendation.subject": 200,

@@ -18,6 +18,7 @@ from sluice_client.api import (
     PlannedWork,
     RecommendationLine,
     RecommendationState,
+    StatedPool,
     WhatIfSimulation,
     WorkloadChange,
 )
@@ -99,6 +100,8 @@ def test_body_leaves_out_what_is_not_set_and_keeps_null_where_it_means_something
         "grants": [{"allocation_id": 1, "shares": 2000, "reservation": 0.0}], "hours": 24.0,
     }  # fmt: skip
     assert to_plain(WorkloadChange(tier=None)) == {"tier": None}
+    # An empty list would take all members out.
+    assert "members" not in to_plain(StatedPool(name="web"))
 
 
 def test_times_are_sent_in_utc() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from advisor.models import Incident, Recommendation, Workload
+from advisor.decisions.teams import set_team, state_tags
+from advisor.models import Incident, Recommendation, Team, Workload
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
@@ -15,6 +16,7 @@ from tests.web.html import Element, Page, page_of
 pytestmark = pytest.mark.any_database
 
 Addresses = Callable[[Fleet], str]
+
 
 PAGES: dict[str, Addresses] = {
     "overview": lambda _: "/",
@@ -33,12 +35,22 @@ PAGES: dict[str, Addresses] = {
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
     "members": lambda _: "/settings/members/",
+    "teams": lambda _: "/teams/",
+    "team": lambda fleet: f"/teams/{_team(fleet).pk}/",
     "organisation": lambda _: "/settings/organisation/",
     "profile": lambda _: "/settings/profile/",
     "tokens": lambda _: "/settings/tokens/",
     "ladder": lambda _: "/settings/ladder/",
     "search": lambda _: "/search/?q=kvm",
 }
+
+
+def _team(fleet: Fleet) -> Team:
+    """One that owns a workload."""
+    state_tags(organisation=fleet.organisation, name="db-orders", tags=["tag=a"])
+    return set_team(
+        organisation=fleet.organisation, name="shop", tags=["tag=a"], members=["viewer"]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -191,6 +191,75 @@ def connected(fleet: Fleet, person: User) -> Client:
     return client
 
 
+def disconnected(client: Client) -> str:
+    """What the page says after the button was pressed."""
+    return client.post(reverse("oidc-disconnect"), follow=True).content.decode()
+
+
+def test_login_is_disconnected_by_who_has_a_password(nothing_yet: Fleet, company: Company) -> None:
+    client = connected(nothing_yet, nothing_yet.people.viewer)
+    make_roles()
+
+    with acting_as(DatabaseRole.WEB):
+        page = disconnected(client)
+
+    assert "Connect your login at Corp" in page
+    assert not SocialAccount.objects.exists()
+    # The provider opens nothing of hers from now on, and her password does.
+    log_in(other := Client())
+    assert other.get("/").wsgi_request.user != nothing_yet.people.viewer
+    form = {"login": "new-viewer", "password": PASSWORD}
+    assert Client().post(reverse("login"), form).status_code == 302
+
+
+def test_last_way_in_is_not_disconnected(nothing_yet: Fleet, company: Company) -> None:
+    client = connected(nothing_yet, nothing_yet.people.viewer)
+    nothing_yet.people.viewer.set_unusable_password()
+    nothing_yet.people.viewer.save()
+    log_in(client)
+
+    page = disconnected(client)
+
+    assert "It is your only way in: set a password first." in page
+    assert SocialAccount.objects.get().user == nothing_yet.people.viewer
+
+
+def test_role_by_groups_keeps_its_login(nothing_yet: Fleet, company: Company) -> None:
+    client = Client()
+    log_in(client)
+    alice = User.objects.get(username="alice")
+    alice.set_password(PASSWORD)
+    alice.save()
+    log_in(client)
+
+    page = disconnected(client)
+
+    assert "You have a role by your groups at Corp, so you log in there alone." in page
+    assert SocialAccount.objects.get().user == alice
+
+
+def test_disconnecting_takes_the_password_again(
+    nothing_yet: Fleet, company: Company, settings: Any
+) -> None:
+    client = connected(nothing_yet, nothing_yet.people.viewer)
+    settings.ACCOUNT_REAUTHENTICATION_TIMEOUT = 0
+
+    answer = client.post(reverse("oidc-disconnect"))
+
+    assert answer.headers["Location"].startswith(reverse("account_reauthenticate"))
+    assert SocialAccount.objects.exists()
+
+
+def test_who_has_no_login_of_a_company_disconnects_none(
+    nothing_yet: Fleet, company: Company
+) -> None:
+    client = client_of(nothing_yet.people.viewer)
+
+    assert client.post(reverse("oidc-disconnect")).status_code == 404
+    assert client.get(reverse("oidc-disconnect")).status_code == 405
+    assert "Disconnect your login" not in client.get(reverse("profile")).content.decode()
+
+
 def test_role_by_hand_stays_whatever_groups_say(nothing_yet: Fleet, company: Company) -> None:
     connected(nothing_yet, nothing_yet.people.viewer)
     company.person["groups"] = ["bosses"]

@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
+from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
 from accounts.models import AuditEntry, Organisation, Token
@@ -33,6 +34,7 @@ from config.row_walls import COLUMNS, Wall, wall_of
 from ingest.models import Series
 from tests.config.roles import acting_as, make_roles
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, post
+from tests.web.api.asking import program_of
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 
@@ -113,6 +115,65 @@ def test_export_has_every_row_and_no_secret(
         assert hidden not in whole
     assert path.stat().st_mode & 0o077 == 0
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_owner_loads_the_same_file_in_a_browser_and_by_the_api(
+    fleet: Fleet, neighbour: Tenant
+) -> None:
+    make_roles()
+    program = program_of(fleet.people.owner, fleet.organisation)
+    files = []
+    with acting_as(DatabaseRole.WEB):
+        # The wall of the request has ended when its answer is read.
+        for answer in (
+            owner(fleet).post(f"{PAGE}export/"), program("POST", "organisation/export"),
+        ):  # fmt: skip
+            assert (answer.status_code, answer["Content-Type"]) == (200, "application/zip")
+            files.append(ZipFile(io.BytesIO(answer.getvalue())))
+
+    counted = rows_of(fleet.organisation)
+    for file in files:
+        assert file.testzip() is None
+        about = json.loads(file.read("about.json"))
+        audit = {"accounts_auditentry", "accounts_audithead"}
+        assert {name: about["rows"][name] for name in counted.keys() - audit} == {
+            name: counted[name] for name in counted.keys() - audit
+        }
+        assert b"eastgate" not in b"".join(map(file.read, file.namelist()))
+    told = [one.action for one in AuditEntry.objects.filter(organisation=fleet.organisation)]
+    assert sorted(told) == ["begin export"] * 2 + ["export the organisation"] * 2
+
+
+def test_page_says_how_large_the_last_export_was_and_how_long_it_took(fleet: Fleet) -> None:
+    before = owner(fleet).get(PAGE).content.decode()
+
+    size = len(owner(fleet).post(f"{PAGE}export/").getvalue())
+
+    entry = AuditEntry.objects.get(action="export the organisation")
+    page = owner(fleet).get(PAGE).content.decode()
+    assert entry.details["size_bytes"] == size
+    assert entry.details["took_ms"] > 0
+    assert "The last one" not in before
+    assert f"took {round(entry.details['took_ms'] / 1000)} s for {filesizeformat(size)}" in page
+
+
+@pytest.mark.parametrize("who", ["operator", "viewer"])
+def test_only_an_owner_loads_all(fleet: Fleet, who: str) -> None:
+    person = getattr(fleet.people, who)
+    program = program_of(person, fleet.organisation)
+
+    assert client_of(person).post(f"{PAGE}export/").status_code == 403
+    assert program("POST", "organisation/export").status_code == 403
+    assert "Download all" not in client_of(person).get(PAGE).content.decode()
+
+
+def test_export_takes_no_key(fleet: Fleet) -> None:
+    program = program_of(fleet.people.owner, fleet.organisation)
+
+    answer = program("POST", "organisation/export", idempotency_key="k")
+
+    assert answer.status_code == 422
+    assert not AuditEntry.objects.exists()
 
 
 def _signing_keys() -> list[str]:

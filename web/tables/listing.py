@@ -141,7 +141,9 @@ def listing(table: Table[RowT], address: TableAddress, *, scope: Scope, now: dat
         address=address,
         heads=tuple(_head(column, address) for column in columns),
         filters=tuple(
-            _filter(column, address, found.listed) for column in table.columns if column.parts
+            one
+            for column in table.columns
+            if column.parts and (one := _filter(column, address, found.listed)) is not None
         ),
         groups=_groups(table, columns, shown, found.titles(places), found.group_sizes),
         named=len(found.listed.by(table.columns[0].of).first),
@@ -219,8 +221,12 @@ def _head(column: Column[Any], address: TableAddress) -> Head:
     )
 
 
-def _filter(column: Column[RowT], address: TableAddress, rows: Listed[RowT]) -> Filter:
-    counts = part_counts(column, rows, most=MOST_CHOICES) or Counter()
+def _filter(column: Column[RowT], address: TableAddress, rows: Listed[RowT]) -> Filter | None:
+    """None where no row has a value, and none is asked for."""
+    counts = part_counts(column, rows, most=MOST_CHOICES)
+    if counts is not None and not counts and not address.wanted[column.key]:
+        return None
+    counts = counts or Counter()
     places = {name: place for place, name in enumerate(column.order)}
     names = sorted(counts, key=lambda name: (places.get(name, len(places)), natural_key(name)))
     return Filter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from advisor.models import Team
 from advisor.queries.tables import WorkloadRow, with_workload_days
 from advisor.queries.workload_list import workload_list
 from web.row_address import row_address
@@ -12,8 +13,10 @@ from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import hosts_column
 
 
-def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[WorkloadRow]:
-    """The list as of now, or the part of it on one host."""
+def workload_table(
+    now: datetime, *, host_pk: int | None = None, team: Team | None = None
+) -> Table[WorkloadRow]:
+    """The list as of now, or the part of it on one host or of one team."""
     return Table(
         name="workloads",
         title="Workloads",
@@ -24,7 +27,7 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
         "sluice allocation set RESOURCE WORKLOAD --cgroup PATH",
         columns=_place_columns() + _measured_columns(now),
         identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",
-        read=lambda scope, at: workload_list(scope, now=at, host_pk=host_pk),
+        read=lambda scope, at: workload_list(scope, now=at, host_pk=host_pk, team=team),
         with_days=lambda rows, at: with_workload_days(rows, now=at),
     )
 
@@ -69,6 +72,16 @@ def _place_columns() -> tuple[Column[WorkloadRow], ...]:
             parts=lambda row: [row.tier],
             of="tier",
             order=cells.TIERS,
+        ),
+        Column(
+            key="team",
+            title="Team",
+            cell=lambda row: Cell(text=", ".join(row.teams), reason="no team owns it"),
+            value=lambda row: ", ".join(row.teams) or None,
+            parts=lambda row: row.teams,
+            of="teams",
+            hint="Teams own workloads by their tags.",
+            is_shown=False,
         ),
     )
 

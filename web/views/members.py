@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
-from django.core.validators import validate_email
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.errors import AccountsError, NotFound
-from accounts.models import Membership, Organisation
+from accounts.models import Membership
 from accounts.roles import Action, Role
 from accounts.services.invitations import invite, pending, withdraw
 from accounts.services.members import change_role, remove_member
 from web.access import Workspace, workspace_view
 from web.changing import changing
+from web.invitation_mail import checked_mail, invitation_link, mailed
 from web.page import render_page
-
-LONGEST_MAIL = 254
-log = logging.getLogger(__name__)
 
 
 @require_safe
@@ -67,22 +59,13 @@ def invite_somebody(request: HttpRequest, workspace: Workspace) -> HttpResponseB
     invitation, secret = invite(
         organisation=organisation,
         role=_role(request),
-        mail=_checked(mail),
+        mail=checked_mail(mail),
         by=workspace.actor,
         now=timezone.now(),
     )
-    link = request.build_absolute_uri(reverse("invitation", args=[secret]))
-    sent = bool(mail) and settings.HAS_MAIL and _sent(organisation, mail, link)
+    link = invitation_link(request, secret)
+    sent = mailed(organisation, mail, link)
     return _page(request, workspace, link=link, invitation=invitation, sent=sent)
-
-
-def _checked(mail: str) -> str:
-    try:
-        if mail:
-            validate_email(mail[: LONGEST_MAIL + 1])
-    except ValidationError as error:
-        raise AccountsError(f"{mail} is no mail address") from error
-    return mail
 
 
 def _role(request: HttpRequest) -> Role:
@@ -90,20 +73,6 @@ def _role(request: HttpRequest) -> Role:
         return Role(request.POST.get("role", ""))
     except ValueError as error:
         raise AccountsError("Choose a role") from error
-
-
-def _sent(organisation: Organisation, mail: str, link: str) -> bool:
-    """Whether the mail server took it; if not, the link on the page still works."""
-    text = (
-        f"You are invited to {organisation.name} on Sluice. This link lets you in, once:\n\n"
-        f"{link}\n\nIf you do not know why you got this, throw it away.\n"
-    )
-    try:
-        send_mail(f"[Sluice] Invitation to {organisation.name}", text, None, [mail])
-    except OSError as error:
-        log.warning("invitation not mailed", extra={"reason": str(error)})
-        return False
-    return True
 
 
 @changing("members")

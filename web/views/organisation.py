@@ -12,11 +12,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.errors import AccountsError, NotAllowed
+from accounts.models import AuditEntry, Organisation
 from accounts.roles import Action
 from accounts.services.deletion import GRACE, keep_organisation, plan_deletion
 from ingest.core.quota.limits import WORDS
 from ingest.quotas.figures import QuotaFigures, quota_figures
 from web.access import Workspace, workspace_view
+from web.organisation_export import ENDED, export_answer
 from web.page import render_page
 
 NEARLY_FULL = 0.8
@@ -33,6 +35,8 @@ def organisation(request: HttpRequest, workspace: Workspace) -> HttpResponseBase
         "web/organisation.html",
         now=now,
         quotas=[_row(one) for one in quota_figures(workspace.membership.organisation, now=now)],
+        may_export=workspace.membership.may(Action.EXPORT_ORGANISATION),
+        last_export=_last_export(workspace.membership.organisation),
         may_delete=workspace.membership.may(Action.DELETE_ORGANISATION),
         grace_days=GRACE.days,
     )
@@ -48,6 +52,28 @@ def _row(figures: QuotaFigures) -> Mapping[str, object]:
         "percent": None if part is None else round(100 * part),
         "is_nearly_full": part is not None and part >= NEARLY_FULL,
     }
+
+
+def _last_export(own: Organisation) -> Mapping[str, object] | None:
+    """When all of it was exported last in a browser or by the API, how large, how long it took."""
+    found = AuditEntry.objects.filter(organisation=own, action=ENDED).order_by("-number").first()
+    if found is None:
+        return None
+    return {
+        "at": found.at,
+        "size_bytes": found.details["size_bytes"],
+        "took_s": found.details["took_ms"] / 1000,
+    }
+
+
+@require_POST
+@workspace_view
+def export(_request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """All that is stored of it as a ZIP file, while it is made."""
+    try:
+        return export_answer(workspace.membership.organisation, workspace.actor)
+    except NotAllowed as error:
+        raise PermissionDenied(f"{error}.") from error
 
 
 @require_POST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.history.policy_state import newest_policies, policy_states
-from advisor.models import State
+from advisor.models import State, Team
 from advisor.queries.heat import heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import correlated_lines, open_incident_lines
@@ -24,10 +25,37 @@ from advisor.queries.movers import (
 )
 from advisor.queries.resources import ResourceLine, by_urgency, read_lines
 from advisor.queries.rollouts import rollouts_under_way
+from advisor.queries.teams import TeamReach, reach_of
 from ingest.models import Host
 from web.access import Workspace, workspace_view
 from web.drawing.heat import axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
+
+LONGEST_TEAM = 60
+"""Of a name that is none, so much is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """Who looks, when, and at what one team uses; None: at everything."""
+
+    workspace: Workspace
+    now: datetime
+    reach: TeamReach | None
+
+    @property
+    def team(self) -> Team | None:
+        return None if self.reach is None else self.reach.team
+
+    def lines(self) -> list[ResourceLine]:
+        lines = by_urgency(read_lines(self.workspace.scope, now=self.now))
+        return [line for line in lines if self.uses(line.pk)]
+
+    def uses(self, resource: int) -> bool:
+        return self.reach is None or resource in self.reach.resources
+
+    def runs_on(self, host: int) -> bool:
+        return self.reach is None or host in self.reach.hosts
 
 
 @require_safe
@@ -36,46 +64,54 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """The page, or one part of it: they change at different times, so each is asked for alone."""
     now = timezone.now()
     against = against_of(request.GET.get("against", ""))
-    if "HX-Request" in request.headers:
-        template, context = _part(workspace, request.GET.get("part", ""), against, now)
-        return render_part(request, workspace, template, now=now, **context)
-    lines = by_urgency(read_lines(workspace.scope, now=now))
+    asked = request.GET.get("team", "")
+    is_part = "HX-Request" in request.headers
+    teams = list(workspace.scope.rows(Team)) if asked or not is_part else []
+    team = next((one for one in teams if one.name == asked), None)
+    reach = None if team is None else reach_of(workspace.scope, team)
+    look = _Look(workspace=workspace, now=now, reach=reach)
+    if is_part:
+        template, context = _part(look, request.GET.get("part", ""), against)
+        return render_part(request, workspace, template, now=now, team=team, **context)
+    lines = look.lines()
     context = {
-        **_state(workspace, lines, now),
-        **_heat(workspace, lines, now),
-        **_frame_of_movers(workspace, against, now, at_once="movers" in request.GET),
-        **_lists(workspace, lines, now),
+        **_state(look, lines),
+        **_heat(look, lines),
+        **_frame_of_movers(look, against, at_once="movers" in request.GET),
+        **_lists(look, lines),
+        "team": team,
+        "teams": teams,
+        "unknown_team": asked[:LONGEST_TEAM] if team is None else "",
     }
     return render_page(
         request, workspace, "web/overview.html", now=now, section="overview", **context
     )
 
 
-def _part(
-    workspace: Workspace, name: str, against: Against, now: datetime
-) -> tuple[str, dict[str, Any]]:
+def _part(look: _Look, name: str, against: Against) -> tuple[str, dict[str, Any]]:
     """The template of the part of this name, and what it shows; the state without a name."""
     if name == "movers":
-        return "web/parts/movers.html", _movers(workspace, against, now)
-    lines = by_urgency(read_lines(workspace.scope, now=now))
+        return "web/parts/movers.html", _movers(look, against)
+    lines = look.lines()
     match name:
         case "hours":
-            return "web/parts/heat_hours.html", _hours(lines, now)
+            return "web/parts/heat_hours.html", _hours(lines, look.now)
         case "heat":
-            return "web/parts/overview_heat.html", _heat(workspace, lines, now)
+            return "web/parts/overview_heat.html", _heat(look, lines)
         case "lists":
-            return "web/parts/overview_lists.html", _lists(workspace, lines, now)
-    return "web/parts/overview.html", _state(workspace, lines, now)
+            return "web/parts/overview_lists.html", _lists(look, lines)
+    return "web/parts/overview.html", _state(look, lines)
 
 
-def _state(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
+def _state(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
     """Whether anything is congested, and who causes it."""
-    scope = workspace.scope
-    sampled = scope.rows(Host).values_list("last_sample_at", flat=True)
-    times = list(sampled)
+    scope, now = look.workspace.scope, look.now
+    sampled = scope.rows(Host).values_list("pk", "last_sample_at")
+    times = [at for pk, at in sampled if look.runs_on(pk)]
     # A host whose clock is ahead sent its samples by now all the same.
     known = [min(at, now) for at in times if at]
-    incidents = open_incident_lines(scope, now=now)
+    every = open_incident_lines(scope, now=now)
+    incidents = [one for one in every if look.uses(one.resource.pk)]
     return {
         "incidents": [one for one in incidents if not one.muting.muted and not one.is_silent],
         "silent": [one for one in incidents if not one.muting.muted and one.is_silent],
@@ -94,25 +130,23 @@ def _state(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> di
     }
 
 
-def _heat(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
+def _heat(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
     """The last day of every resource, as strips."""
-    strips = heat_strips([line.pk for line in lines], now=now)
+    strips = heat_strips([line.pk for line in lines], now=look.now)
     return {
-        "hosts": workspace.scope.rows(Host).exists(),
+        "hosts": look.workspace.scope.rows(Host).exists(),
         "heat": [heat_row(line, strips[line.pk]) for line in lines],
         "heat_axis": axis_labels(strips[lines[0].pk]) if lines else [],
     }
 
 
-def _frame_of_movers(
-    workspace: Workspace, against: Against, now: datetime, *, at_once: bool
-) -> dict[str, Any]:
+def _frame_of_movers(look: _Look, against: Against, *, at_once: bool) -> dict[str, Any]:
     """The movers if they are remembered; if not, the page asks for them once it is shown.
 
     `at_once` is for browsers without scripts, which cannot ask.
     """
     ask = top_movers if at_once else remembered_movers
-    found = ask(workspace.scope, against, now=now)
+    found = ask(look.workspace.scope, against, now=look.now, team=look.team)
     return {
         "movers": found,
         "movers_follow": found is None,
@@ -121,28 +155,32 @@ def _frame_of_movers(
     }
 
 
-def _movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, Any]:
+def _movers(look: _Look, against: Against) -> dict[str, Any]:
     """What changed most, against an hour ago or this time yesterday."""
     return {
-        "movers": top_movers(workspace.scope, against, now=now),
+        "movers": top_movers(look.workspace.scope, against, now=look.now, team=look.team),
         "against": against,
     }
 
 
-def _lists(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
+def _lists(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
     """What waits for somebody: recommendations, hosts, policies that do not hold."""
-    scope = workspace.scope
-    hosts = host_healths(scope, now=now)
+    scope, now, organisation = (
+        look.workspace.scope, look.now, look.workspace.membership.organisation,
+    )  # fmt: skip
+    hosts = [host for host in host_healths(scope, now=now) if look.runs_on(host.pk)]
     proposed = scope.recommendations().waiting(now)
+    waiting = proposed.select_related("resource").order_by("-created_at")
     policies = newest_policies([line.pk for line in lines])
     states = policy_states(policies, now=now)
+    under_way = rollouts_under_way(organisation)
     return {
         "hosts": hosts,
         "care": [host for host in hosts if host.needs_care],
-        "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
+        "recommendations": [one for one in waiting if look.uses(one.resource_id)],
         "policies": policies,
-        "rollouts": rollouts_under_way(workspace.membership.organisation),
-        "rollout_terms": terms_of(workspace.membership.organisation),
+        "rollouts": [one for one in under_way if look.uses(one.policy.resource_id)],
+        "rollout_terms": terms_of(organisation),
         "doubtful": [
             (policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful
         ],

@@ -10,10 +10,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from advisor.core.duration import duration_text
-from advisor.models import Workload
+from advisor.models import Team, Workload
 from advisor.queries.hosts import sample_trouble
 from advisor.queries.identity import workload_identity
 from advisor.queries.resources import resource_line
+from advisor.queries.teams import teams_of
 from advisor.queries.workload_charts import workload_chart_plans
 from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
 from web.access import Workspace, open_row, workspace_view
@@ -43,6 +44,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="workloads",
         identity=workload_identity(row),
+        teams=teams_of(row.tags, list(workspace.scope.rows(Team))),
         **context,
         **_incidents(workspace, row, now),
         **charts_context(

@@ -33,7 +33,8 @@ from ingest.core.identity.workloads import FoundWorkload, cgroup_key, nic_key
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
 
 _COLUMNS = (
-    "name", "kind", "tier", "tier_reason", "identity", "attributes", "reasons", "vanished_at",
+    "name", "kind", "tier", "tier_reason", "identity", "attributes", "tags", "reasons",
+    "vanished_at",
 )  # fmt: skip
 FORGOTTEN = timedelta(days=30)
 """So long a workload that is gone is kept, in case it comes back."""
@@ -180,6 +181,7 @@ def _describe(
         "pid": one.pid,
     }
     row.attributes = [list(pair) for pair in one.attributes]
+    row.tell_tags()
     row.reasons = [
         {**asdict(reason), "places": [str(place) for place in reason.places]}
         for reason in one.reasons
@@ -221,7 +223,8 @@ def _fields(row: Workload, one: FoundWorkload, seen: Look) -> dict[str, list[str
     fields["host"] = hosts
     for host in hosts:
         fields["cluster"].extend(seen.facts.values(Place(host, Kind.HOST, ""), "cluster"))
-    for name, value in one.attributes:
+    stated = [tag.partition("=")[::2] for tag in row.stated_tags]
+    for name, value in (*one.attributes, *stated):
         fields[name].append(value)
     return fields
 
@@ -391,8 +394,9 @@ def _counters(one: Allocation) -> tuple[int, int, str, str, str]:
 def _drop_forgotten(organisation: Organisation, *, now: datetime) -> None:
     """Workloads that are gone for long and of which nobody stated anything leave nothing."""
     gone = Workload.objects.filter(
-        organisation=organisation, found=True, tier_stated=False, vanished_at__lt=now - FORGOTTEN
-    )
+        organisation=organisation, found=True, tier_stated=False, stated_tags=[],
+        vanished_at__lt=now - FORGOTTEN,
+    )  # fmt: skip
     gone.exclude(allocations__found=False).delete()
 
 

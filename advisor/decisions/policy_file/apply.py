@@ -43,6 +43,7 @@ from advisor.decisions.pools import (
     set_pool,
 )
 from advisor.decisions.rollouts.steer import stage_resource
+from advisor.decisions.teams import remove_team, set_team, state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.errors import InventoryError
 from advisor.models import AdapterKind, Allocation, Resource
@@ -124,8 +125,10 @@ class _Taking:
             set_rollouts(self._organisation, change.after, actor=self._actor, now=self._now)
         self._remove()
         self._take_resources()
-        for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
-            stated_workload(self._organisation, change.after.name, change.after.tier)
+        self._take_workloads()
+        for change in self._of("teams", Verb.MADE, Verb.CHANGED):
+            with self._told_of(change.section, change.key):
+                set_team(organisation=self._organisation, name=change.key, tags=change.after.tags)
         self._take_allocations()
         self._take_pools()
         for change in self._of("maintenance", Verb.MADE, Verb.CHANGED):
@@ -180,6 +183,9 @@ class _Taking:
             self._resource(change.key).delete()
         for change in self._of("workloads", Verb.REMOVED):
             withdraw_tier(self._organisation, change.key)
+            state_tags(organisation=self._organisation, name=change.key, tags=())
+        for change in self._of("teams", Verb.REMOVED):
+            remove_team(organisation=self._organisation, name=change.key)
 
     def _take_resources(self) -> None:
         changed = list(self._of("resources", Verb.CHANGED))
@@ -198,6 +204,16 @@ class _Taking:
                 stage_resource(
                     resource=row, staged=change.after.staged, actor=self._actor, now=self._now
                 )
+
+    def _take_workloads(self) -> None:
+        for change in self._of("workloads", Verb.MADE, Verb.CHANGED):
+            entry, before = change.after, change.before
+            if entry.tier is not None:
+                stated_workload(self._organisation, entry.name, entry.tier)
+            elif before is not None and before.tier is not None:
+                withdraw_tier(self._organisation, entry.name)
+            if entry.tags or before is not None:
+                state_tags(organisation=self._organisation, name=entry.name, tags=entry.tags)
 
     def _take_allocations(self) -> None:
         # What takes less comes first, so that it makes room.

@@ -24,6 +24,7 @@ from advisor.decisions.policy_file.decide.document import (
     PoolEntry,
     ResourceEntry,
     RolloutEntry,
+    TeamEntry,
     WorkloadEntry,
 )
 from advisor.decisions.policy_file.decide.entry_checks import ordered
@@ -38,6 +39,7 @@ from advisor.models import (
     Pool,
     Resource,
     SharedAlarmBudget,
+    Team,
     Workload,
 )
 from advisor.resource_kinds.registry import traits_of
@@ -56,14 +58,19 @@ def present_state(organisation: Organisation) -> Present:
     )
     places = [at for row in rows for at in row.attachments.all()]
     budget = SharedAlarmBudget.objects.filter(organisation=organisation).first()
-    stated = Workload.objects.filter(organisation=organisation, tier_stated=True)
+    every = Workload.objects.filter(organisation=organisation)
+    stated = every.exclude(tier_stated=False, stated_tags=[])
     document = PolicyFile(
         version=1,
         rules=stated_rules(organisation),
         alarm_budget="none" if budget is None else budget.alarms_per_week,
         rollouts=_rollouts(organisation),
         resources=tuple(map(_resource, rows)),
-        workloads=tuple(WorkloadEntry(name=one.name, tier=Tier(one.tier)) for one in stated),
+        workloads=tuple(map(_workload, stated)),
+        teams=tuple(
+            TeamEntry(name=one.name, tags=tuple(one.tags))
+            for one in Team.objects.filter(organisation=organisation)
+        ),
         allocations=tuple(map(_allocation, _stated_allocations(organisation))),
         pools=tuple(map(_pool, _stated_pools(organisation))),
         maintenance=tuple(map(_maintenance, _windows(organisation))),
@@ -115,6 +122,11 @@ def _resource(row: Resource) -> ResourceEntry:
         staged=row.staged,
         **stated,
     )
+
+
+def _workload(row: Workload) -> WorkloadEntry:
+    tier = Tier(row.tier) if row.tier_stated else None
+    return WorkloadEntry(name=row.name, tier=tier, tags=tuple(row.stated_tags))
 
 
 def _alarms(row: Resource) -> float | Literal["shared", "none"]:

@@ -21,6 +21,7 @@ from advisor.decisions.policy_file.decide.document import (
     PoolEntry,
     ResourceEntry,
     RolloutEntry,
+    TeamEntry,
     WorkloadEntry,
 )
 from advisor.decisions.policy_file.decide.entry_checks import ordered, settled
@@ -51,6 +52,20 @@ NAMES = ODD | st.text(
 FEW = st.sampled_from(["a", "b", "c", "d"])
 YEAR = (datetime(2026, 1, 1), datetime(2027, 1, 1))  # noqa: DTZ001  Wall-clock time of a zone.
 AMOUNTS = st.floats(min_value=1e-3, max_value=1e12) | st.integers(1, 10**9).map(float)
+
+
+tags = st.lists(
+    st.sampled_from(["tag=no", "label.team=shop", "label.a=b=c", "pool=0x1f", "unit= é "]),
+    max_size=3,
+).map(tuple)
+
+
+@st.composite
+def workloads(draw: st.DrawFn, name: str) -> WorkloadEntry:
+    """One that states a tier, tags or both."""
+    given = draw(tags)
+    tier = draw(st.sampled_from([*Tier, None] if given else [*Tier]))
+    return settled(WorkloadEntry(name=name, tier=tier, tags=given))
 
 
 @st.composite
@@ -200,9 +215,10 @@ def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
             rules=draw(st.sampled_from(["", "tier: high where name ~ db-*\n", "# só \n\n  "])),
             alarm_budget=draw(st.sampled_from(["none", 0.5, 2.0])),
             resources=tuple(stores),
-            workloads=tuple(
-                WorkloadEntry(name=name, tier=draw(st.sampled_from(Tier)))
-                for name in draw(st.sets(FEW, max_size=3))
+            workloads=tuple(draw(workloads(name)) for name in draw(st.sets(FEW, max_size=3))),
+            teams=tuple(
+                settled(TeamEntry(name=name, tags=draw(tags)))
+                for name in draw(st.sets(FEW, max_size=2))
             ),
             allocations=tuple(promised),
             pools=tuple(pool for one in uplinks for pool in draw(pools(one, promised))),

@@ -211,6 +211,7 @@ alarm_budget: none
 rollouts: {}
 resources: []
 workloads: []
+teams: []
 allocations: []
 pools: []
 maintenance: []

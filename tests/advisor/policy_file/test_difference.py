@@ -26,6 +26,7 @@ EMPTY = PolicyFile(
     alarm_budget="none",
     resources=(),
     workloads=(),
+    teams=(),
     allocations=(),
     pools=(),
     maintenance=(),

@@ -16,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from advisor.models import Recommendation
+from advisor.models import Recommendation, Workload
 from ingest.partitions import TABLES
 from tests.web.api.asking import program_of
 from tests.web.fleet import Fleet
@@ -40,7 +40,11 @@ def test_examples_of_the_page_run_and_answer_as_it_says(
 ) -> None:
     advice = Recommendation.objects.get(topic="policy")
     program = program_of(committed.people.operator, committed.organisation)
-    names = {"RECOMMENDATION": str(advice.pk), "RESOURCE": str(advice.resource_id)}
+    workload = Workload.objects.get(organisation=committed.organisation, name="db-orders")
+    names = {
+        "RECOMMENDATION": str(advice.pk), "RESOURCE": str(advice.resource_id),
+        "WORKLOAD": str(workload.pk),
+    }  # fmt: skip
     environment = os.environ | names | {
         "SLUICE_SERVER": live_server.url, "SLUICE_TOKEN": program.secret,
     }  # fmt: skip

@@ -42,10 +42,11 @@ def test_what_is_not_known_in_a_body_is_refused_by_every_schema() -> None:
     document = openapi()
     schemas = document["components"]["schemas"]
     bodies = {
-        operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        content["application/json"]["schema"]["$ref"]
         for path in document["paths"].values()
         for operation in path.values()
-        if "requestBody" in operation
+        # A file has no keys.
+        if "application/json" in (content := operation.get("requestBody", {}).get("content", {}))
     }
 
     assert bodies

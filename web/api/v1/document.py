@@ -31,7 +31,10 @@ REFUSALS = {
 OF_WRITES = {"400", "409", "412", "413"}
 MATCHED = ("put", "patch", "delete")
 """Beside these, what decides about something."""
-DECIDING = ("approve_recommendation", "reject_recommendation", "roll_back_policy", "apply_policy")
+DECIDING = (
+    "approve_recommendation", "reject_recommendation", "roll_back_policy", "apply_policy",
+    "go_on_with_rollout", "stop_all_rollouts", "resume_all_rollouts",
+)  # fmt: skip
 _TAG = {"type": "string", "maxLength": 100, "pattern": r'^[!#-~"]*$'}
 _WHOLE = {"type": "integer", "minimum": 0}
 
@@ -61,10 +64,26 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
         yield from path.items()
 
 
+LOADING = ("export_organisation",)
+"""Their answer is a file."""
+_ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
+UPLOADING = ("upload_file",)
+"""Their body is a file, as it is."""
+_FILE = {
+    "application/octet-stream": {
+        "schema": {"type": "string", "format": "binary", "minLength": 1},
+    }
+}
+
+
 def _complete(method: str, operation: dict[str, Any]) -> None:
+    if operation["operationId"] in UPLOADING:
+        operation["requestBody"] = {"required": True, "content": _FILE}
     parameters = [_plain_parameter(one) for one in operation.get("parameters", [])]
-    writes = method != "get"
-    if writes:
+    writes, loads = method != "get", operation["operationId"] in LOADING
+    if loads:
+        operation["responses"]["200"] = {"description": "OK", "content": _ZIP}
+    if writes and not loads:
         parameters.append(
             _header(
                 "Idempotency-Key",

@@ -7,12 +7,15 @@ and under an Idempotency-Key it is done once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -33,8 +36,13 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 ONLY_READS = ("what-if", "plan")
 """The last words of addresses that are sent a body and change nothing."""
 OF_FILES = ("plan", "apply")
+OF_UPLOADS = ("imports",)
+"""Of these the body is a file, which is read in parts."""
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
+STREAMED = ("export",)
+"""Their answer is a file, which is made anew each time."""
 _ATTRIBUTE = "sluice_asker"
+_KEPT_INSTEAD = "sluice_kept_instead"
 
 View = Callable[..., HttpResponse]
 
@@ -57,6 +65,11 @@ def token_of(request: HttpRequest) -> Token:
     """The token of the request."""
     asker: Asker = getattr(request, _ATTRIBUTE)
     return asker.token
+
+
+def keep_instead(request: HttpRequest, plain: Mapping[str, Any]) -> None:
+    """Keep this under the request's key, for an answer with a secret, which nobody stores."""
+    setattr(request, _KEPT_INSTEAD, json.dumps(plain, cls=DjangoJSONEncoder))
 
 
 def acting(request: HttpRequest, action: Action) -> Workspace:
@@ -120,10 +133,18 @@ def _last_word(request: HttpRequest) -> str:
     return request.path.rpartition("/")[2]
 
 
-def _check_size(request: HttpRequest) -> None:
-    most = MOST_FILE_BYTES if _last_word(request) in OF_FILES else MOST_BODY_BYTES
+def length_of(request: HttpRequest) -> int | None:
+    """How long the body is, as it is announced; None for no number."""
     announced = request.META.get("CONTENT_LENGTH") or "0"
-    if not announced.isdecimal() or int(announced) > most:
+    return int(announced) if announced.isdecimal() else None
+
+
+def _check_size(request: HttpRequest) -> None:
+    word, length = _last_word(request), length_of(request)
+    most = MOST_FILE_BYTES if word in OF_FILES else MOST_BODY_BYTES
+    if word in OF_UPLOADS:
+        most = settings.MAX_UPLOAD_BYTES
+    if length is None or length > most:
         raise Refused(413, "too_large", f"a body has at most {most} bytes here")
 
 
@@ -145,6 +166,8 @@ def _answered(
         raise Refused(
             422, "invalid", f"an Idempotency-Key has up to {LONGEST_KEY} printable characters"
         )
+    if key and _last_word(request) in STREAMED:
+        raise Refused(422, "invalid", "a file is made anew each time, so it takes no key")
     with transaction.atomic():
         known = _claimed(request, asker.token, key) if key else None
         if known is not None:
@@ -157,7 +180,7 @@ def _answered(
             headers = {name: answer[name] for name in _KEPT_HEADERS if name in answer}
             keep_answer(
                 token=asker.token, key=key, status=answer.status_code, headers=headers,
-                body=answer.content.decode(),
+                body=getattr(request, _KEPT_INSTEAD, answer.content.decode()),
             )  # fmt: skip
     return answer
 
@@ -165,7 +188,10 @@ def _answered(
 def _claimed(request: HttpRequest, token: Token, key: str) -> HttpResponse | None:
     """The answer that was given under this key; None for a new one."""
     said = [request.method or "", request.get_full_path(), request.headers.get("If-Match", "")]
-    asked = hashlib.sha256("\n".join(said).encode() + b"\n" + request.body).hexdigest()
+    # A file is too long to be held; under the same key its name and length say which it is.
+    is_file = _last_word(request) in OF_UPLOADS
+    body = str(length_of(request)).encode() if is_file else request.body
+    asked = hashlib.sha256("\n".join(said).encode() + b"\n" + body).hexdigest()
     known = claim_key(token=token, key=key, asked=asked, now=timezone.now())
     if known is None:
         return None

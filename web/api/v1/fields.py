@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from advisor.core.tags import LONGEST_TAG, MOST_TAGS
 from ingest.core.lengths import LONGEST_STATED_NAME
 
 MOST_PK = 2**63 - 1
@@ -57,6 +58,10 @@ Positive = Annotated[float, Field(strict=True, ge=LEAST_RATE, le=MOST_RATE)]
 Shares = Annotated[int, Field(ge=1, le=MOST_SHARES), WHOLE]
 Flag = Annotated[bool, Field(strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_STATED_NAME, pattern=NO_NUL)]
+TagText = Annotated[
+    str, Field(max_length=LONGEST_TAG, pattern=r"^(namespace|pool|tag|unit|label\.[^=]+)=.*$")
+]
+Tags = Annotated[list[TagText], Field(max_length=MOST_TAGS)]
 Text = Annotated[str, Field(max_length=2000, pattern=NO_NUL)]
 
 

@@ -1,4 +1,4 @@
-"""Who is in the organisation, with which tokens, and who did what."""
+"""Who is in the organisation, and who did what."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from ninja import Query, Router, Schema, Status
 
-from accounts.models import AuditEntry, Membership, Role, Scope, Token
+from accounts.models import AuditEntry, Membership, Role, Scope
 from accounts.roles import Action
 from accounts.services.audit import hold_chain, verify
 from accounts.services.members import change_role, remove_member
@@ -46,25 +46,6 @@ class MemberChange(Asked):
 
 class MemberPage(Page):
     items: list[MemberRow]
-
-
-class TokenRow(Schema):
-    """A token without its secret, which is stored nowhere."""
-
-    id: int
-    name: str
-    scope: Scope
-    host: str | None
-    username: str | None
-    is_valid: bool
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
-
-
-class TokenPage(Page):
-    items: list[TokenRow]
 
 
 class AuditRow(Schema):
@@ -158,15 +139,6 @@ def remove_member_of_organisation(request: HttpRequest, pk: Pk) -> Any:
     return Status(204, None)
 
 
-@router.get("tokens", response=TokenPage)
-def list_tokens(request: HttpRequest, asked: Query[Paged]) -> Any:
-    """List the tokens of the organisation; takes an admin."""
-    scope = acting(request, Action.MANAGE_TOKENS).scope
-    rows = scope.rows(Token).select_related("host", "user")
-    found, cursor = page_of(rows, asked)
-    return {"items": [_token(row) for row in found], "next_cursor": cursor}
-
-
 @router.get("audit", response=AuditPage)
 def list_audit_entries(request: HttpRequest, asked: Query[Paged]) -> Any:
     """List who did what, newest first; takes an admin."""
@@ -203,20 +175,4 @@ def _member(row: Membership) -> dict[str, Any]:
         "role": row.role,
         "mail": row.user.email,
         "last_login_at": row.user.last_login,
-    }
-
-
-def _token(row: Token) -> dict[str, Any]:
-    is_over = row.expires_at is not None and row.expires_at <= timezone.now()
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "scope": row.scope,
-        "host": row.host.name if row.host else None,
-        "username": row.user.get_username() if row.user else None,
-        "is_valid": row.revoked_at is None and not is_over,
-        "created_at": row.created_at,
-        "expires_at": row.expires_at,
-        "revoked_at": row.revoked_at,
-        "last_used_at": row.last_used_at,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,12 +11,14 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from accounts.roles import Action
+from advisor.decisions.teams import state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
-from advisor.models import Tier, Workload, WorkloadKind
-from web.access import open_row
+from advisor.models import Team, Tier, Workload, WorkloadKind
+from advisor.queries.teams import owned_by, teams_of
+from web.access import Workspace, open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
-from web.api.v1.fields import Asked, Name, Pk
+from web.api.v1.fields import Asked, Name, Pk, Tags, TagText
 from web.api.v1.noted import noted
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
@@ -23,7 +26,10 @@ router = Router(tags=["workloads"])
 
 
 class WorkloadRow(Schema):
-    """A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names."""
+    """A workload; without `is_tier_stated` a rule gave the tier, which `tier_reason` names.
+
+    Of its `tags` the `stated_tags` are those of people; the `teams` own it by them.
+    """
 
     id: int
     name: str
@@ -35,6 +41,9 @@ class WorkloadRow(Schema):
     vanished_at: datetime | None
     known_by: list[Any]
     attributes: list[Any]
+    tags: list[str]
+    stated_tags: list[str]
+    teams: list[str]
     reasons: list[Any]
 
 
@@ -46,10 +55,18 @@ class WorkloadFilter(Paged):
     name: Name | None = None
     tier: Tier | None = None
     is_present: bool | None = None
+    team: Name | None = None
+    tag: TagText | None = None
 
 
 class WorkloadChange(Asked):
     tier: Tier | None = Field(description="null: nobody states it, so rules give it")
+
+
+class StatedTags(Asked):
+    """All tags that people state; those that collectors send stay beside them."""
+
+    tags: Tags
 
 
 @router.get("", response=WorkloadPage)
@@ -62,8 +79,14 @@ def list_workloads(request: HttpRequest, asked: Query[WorkloadFilter]) -> Any:
         rows = rows.filter(tier=asked.tier)
     if asked.is_present is not None:
         rows = rows.filter(vanished_at__isnull=asked.is_present)
+    teams = _teams(request)
+    if asked.tag is not None:
+        rows = rows.filter(tags__has_key=asked.tag)
+    if asked.team is not None:
+        team = next((one for one in teams if one.name == asked.team), None)
+        rows = rows.none() if team is None else owned_by(rows, team)
     found, cursor = page_of(rows, asked)
-    return {"items": [_plain(row) for row in found], "next_cursor": cursor}
+    return {"items": [_plain(row, teams) for row in found], "next_cursor": cursor}
 
 
 @router.get("/{int:pk}", response=WorkloadRow)
@@ -71,7 +94,7 @@ def get_workload(request: HttpRequest, pk: Pk, response: HttpResponse) -> Any:
     """Read a workload."""
     _, row = open_row(asker_of(request), Workload, pk)
     tagged(response, _tag(row))
-    return _plain(row)
+    return _plain(row, _teams(request))
 
 
 @router.patch("/{int:pk}", response=WorkloadRow)
@@ -79,25 +102,50 @@ def change_workload(
     request: HttpRequest, pk: Pk, asked: WorkloadChange, response: HttpResponse
 ) -> Any:
     """State the tier of a workload on all resources, or leave it to rules again."""
-    workspace, row = open_row(asker_of(request), Workload, pk)
-    acting(request, Action.DECIDE)
-    row = Workload.objects.select_for_update(no_key=True).get(pk=row.pk)
-    require_match(request, _tag(row))
+    workspace, row = _held(request, pk)
     if asked.tier is None:
         withdraw_tier(row.organisation, row.name)
     else:
         stated_workload(row.organisation, row.name, asked.tier)
     noted(workspace, "state tier", row.name)
+    return _changed(request, row, response)
+
+
+@router.put("/{int:pk}/tags", response=WorkloadRow)
+def state_tags_of_workload(
+    request: HttpRequest, pk: Pk, asked: StatedTags, response: HttpResponse
+) -> Any:
+    """State the tags of a workload, by which teams own it and rules give tiers."""
+    workspace, row = _held(request, pk)
+    state_tags(organisation=row.organisation, name=row.name, tags=asked.tags)
+    noted(workspace, "state tags", row.name)
+    return _changed(request, row, response)
+
+
+def _held(request: HttpRequest, pk: int) -> tuple[Workspace, Workload]:
+    """The workload, if it is as the request says; nobody else changes it until this ends."""
+    workspace, row = open_row(asker_of(request), Workload, pk)
+    acting(request, Action.DECIDE)
+    row = Workload.objects.select_for_update(no_key=True).get(pk=row.pk)
+    require_match(request, _tag(row))
+    return workspace, row
+
+
+def _changed(request: HttpRequest, row: Workload, response: HttpResponse) -> dict[str, Any]:
     row.refresh_from_db()
     tagged(response, _tag(row))
-    return _plain(row)
+    return _plain(row, _teams(request))
 
 
 def _tag(row: Workload) -> str:
-    return tag_of(row.pk, row.tier, row.tier_stated)
+    return tag_of(row.pk, row.tier, row.tier_stated, row.stated_tags)
 
 
-def _plain(row: Workload) -> dict[str, Any]:
+def _teams(request: HttpRequest) -> list[Team]:
+    return list(asker_of(request).scope.rows(Team))
+
+
+def _plain(row: Workload, teams: Sequence[Team]) -> dict[str, Any]:
     return {
         "id": row.pk,
         "name": row.name,
@@ -109,5 +157,8 @@ def _plain(row: Workload) -> dict[str, Any]:
         "vanished_at": row.vanished_at,
         "known_by": row.identity.get("keys", []),
         "attributes": row.attributes,
+        "tags": row.tags,
+        "stated_tags": row.stated_tags,
+        "teams": [team.name for team in teams_of(row.tags, teams)],
         "reasons": row.reasons,
     }

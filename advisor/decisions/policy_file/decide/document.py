@@ -122,10 +122,15 @@ class ResourceEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadEntry:
-    """The tier that a person gives a workload; rules give others theirs."""
+    """The tier and tags that a person gives a workload; rules give others their tier."""
 
     name: Name
-    tier: Annotated[Tier, Says(text="importance, from which its shares follow")]
+    tier: Annotated[
+        Tier | None, Says(text="importance, from which its shares follow; left out: rules give it")
+    ] = None
+    tags: Annotated[
+        tuple[str, ...], Says(text="such as label.team=shop, beside those that collectors send")
+    ] = ()
 
     @property
     def key(self) -> str:
@@ -257,6 +262,18 @@ class LadderEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamEntry:
+    """Who owns workloads; its members are people, whom no file names."""
+
+    name: Name
+    tags: Annotated[tuple[str, ...], Says(text="it owns each workload that has one of them")] = ()
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutEntry:
     """How policies come to hosts: in stages under guards."""
 
@@ -280,7 +297,13 @@ class RolloutEntry:
 
 
 Entry: TypeAlias = (
-    ResourceEntry | WorkloadEntry | AllocationEntry | PoolEntry | MaintenanceEntry | LadderEntry
+    ResourceEntry
+    | WorkloadEntry
+    | AllocationEntry
+    | PoolEntry
+    | MaintenanceEntry
+    | LadderEntry
+    | TeamEntry
 )
 
 
@@ -300,9 +323,12 @@ class PolicyFile:
     resources: Annotated[tuple[ResourceEntry, ...] | None, Says(text="datastores and uplinks")] = (
         None
     )
-    workloads: Annotated[tuple[WorkloadEntry, ...] | None, Says(text="tiers that people give")] = (
-        None
-    )
+    workloads: Annotated[
+        tuple[WorkloadEntry, ...] | None, Says(text="tiers and tags that people give")
+    ] = None
+    teams: Annotated[
+        tuple[TeamEntry, ...] | None, Says(text="who owns workloads, by their tags")
+    ] = None
     allocations: Annotated[
         tuple[AllocationEntry, ...] | None, Says(text="reservations, limits and shares")
     ] = None
@@ -317,5 +343,7 @@ class PolicyFile:
     ] = None
 
 
-LISTED = ("resources", "workloads", "allocations", "pools", "maintenance", "ladder")
+LISTED = (
+    "resources", "workloads", "teams", "allocations", "pools", "maintenance", "ladder",
+)  # fmt: skip
 """The sections of entries."""

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.core.resource import Tier
+from advisor.core.tags import problems_of_tags
 from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Entry,
@@ -19,6 +20,8 @@ from advisor.decisions.policy_file.decide.document import (
     PoolEntry,
     ResourceEntry,
     RolloutEntry,
+    TeamEntry,
+    WorkloadEntry,
 )
 from advisor.decisions.policy_file.decide.ladder_checks import (
     frozen_text,
@@ -49,6 +52,8 @@ def settled(entry: AnyEntry) -> AnyEntry:
             )
         case PoolEntry():
             return replace(entry, members=tuple(sorted(set(entry.members))))
+        case WorkloadEntry() | TeamEntry():
+            return replace(entry, tags=tuple(sorted(set(entry.tags))))
         case MaintenanceEntry():
             return replace(
                 entry,
@@ -75,6 +80,7 @@ def ordered(document: PolicyFile) -> PolicyFile:
         document,
         resources=_by_key(document.resources),
         workloads=_by_key(document.workloads),
+        teams=_by_key(document.teams),
         allocations=_by_key(document.allocations),
         pools=_by_key(document.pools),
         maintenance=_by_key(document.maintenance),
@@ -91,14 +97,7 @@ def start_of(entry: MaintenanceEntry) -> datetime:
     return time_of(entry.start, entry.zone)
 
 
-def problems_of(
-    entry: ResourceEntry
-    | AllocationEntry
-    | PoolEntry
-    | MaintenanceEntry
-    | LadderEntry
-    | RolloutEntry,
-) -> Iterator[str]:
+def problems_of(entry: Entry | RolloutEntry) -> Iterator[str]:
     """What an entry says that cannot be, whatever stands beside it."""
     match entry:
         case ResourceEntry():
@@ -106,15 +105,33 @@ def problems_of(
         case AllocationEntry():
             yield from _of_allocation(entry)
         case PoolEntry():
-            if entry.limit is not None and entry.limit < entry.reservation:
-                yield "the limit is below the reservation"
+            yield from _of_pool(entry)
         case MaintenanceEntry():
             yield from _of_maintenance(entry)
         case LadderEntry():
             yield from problems_of_ladder(entry)
         case RolloutEntry():
-            if entry.longest_s < entry.stage_s:
-                yield "longest is no shorter than stage"
+            yield from _of_rollouts(entry)
+        case WorkloadEntry():
+            yield from _of_workload(entry)
+        case TeamEntry():
+            yield from problems_of_tags(entry.tags)
+
+
+def _of_pool(entry: PoolEntry) -> Iterator[str]:
+    if entry.limit is not None and entry.limit < entry.reservation:
+        yield "the limit is below the reservation"
+
+
+def _of_rollouts(entry: RolloutEntry) -> Iterator[str]:
+    if entry.longest_s < entry.stage_s:
+        yield "longest is no shorter than stage"
+
+
+def _of_workload(entry: WorkloadEntry) -> Iterator[str]:
+    if entry.tier is None and not entry.tags:
+        yield "it states nothing; give it a tier or tags, or leave the entry out"
+    yield from problems_of_tags(entry.tags)
 
 
 def _of_resource(entry: ResourceEntry) -> Iterator[str]:

@@ -17,8 +17,6 @@ from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     Entry,
     Form,
-    LadderEntry,
-    MaintenanceEntry,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
@@ -36,11 +34,6 @@ from advisor.decisions.policy_file.decide.shape import Shape, is_record, shapes_
 from advisor.decisions.policy_file.decide.yaml_tree import Listing, Node, Scalar, Table, read_tree
 from advisor.resource_kinds.registry import KINDS
 from ingest.core.lengths import shortened
-
-CHECKED = (
-    ResourceEntry, MaintenanceEntry, AllocationEntry, PoolEntry, LadderEntry, RolloutEntry,
-)  # fmt: skip
-"""What says more than its fields can be checked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +103,7 @@ class _Reading:
         if len(self.problems) > before:
             return None
         made = kind(**values)
-        if isinstance(made, CHECKED):
+        if isinstance(made, Entry | RolloutEntry):
             self.problems += [Problem(line=node.line, what=what) for what in problems_of(made)]
         return made if len(self.problems) > before else settled(made)
 
