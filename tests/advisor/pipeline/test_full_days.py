@@ -13,6 +13,7 @@ from advisor.history.daily_peaks import DAY, Peaks, read_daily_peaks
 from advisor.models import DemandOutlook, Resource
 from advisor.pipeline import full_days
 from advisor.pipeline.full_days import foresee, last_day, resources_to_foresee
+from advisor.tasks import foresee_full_day
 from config.database_roles import DatabaseRole
 from tests.advisor import samples
 from tests.advisor.samples import Phase, net_lines, send
@@ -213,6 +214,17 @@ def test_worker_has_the_rights_for_it(cluster: Cluster, read: list[Any]) -> None
         run(cluster)
 
     assert outlook("web").last_day == NEWEST
+
+
+def test_task_foretells_one_resource_and_leaves_one_that_is_gone(
+    cluster: Cluster, read: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: MORNING)
+
+    foresee_full_day(cluster.uplink.pk)
+    foresee_full_day(0)
+
+    assert outlook(None).last_day == NEWEST
 
 
 def test_peak_of_a_day_is_its_busiest_quarter_of_an_hour(
