@@ -14,7 +14,7 @@ from advisor.core.canonical import from_plain
 from advisor.core.mechanism_choice import choose_mechanism, known_selectors
 from advisor.core.pools import PoolTerms
 from advisor.core.resource import normal_shares
-from advisor.history.held_policies import policy_of_host
+from advisor.history.held_policies import Versions
 from advisor.models import (
     Allocation,
     Attachment,
@@ -49,16 +49,22 @@ def publish_documents(*, resource: Resource, now: datetime) -> list[PublishedDoc
     hosts = Host.objects.filter(attachments__resource=resource, enforcer__isnull=False)
     # In one order, so that two who publish do not wait for each other.
     ordered = hosts.distinct().order_by("pk")
-    return [publish_document(host=host, now=now) for host in ordered]
+    versions = Versions()
+    return [publish_document(host=host, now=now, versions=versions) for host in ordered]
 
 
 @transaction.atomic
-def publish_document(*, host: Host, now: datetime) -> PublishedDocument:
-    """The newest revision for this host; a new one only if the content differs."""
+def publish_document(
+    *, host: Host, now: datetime, versions: Versions | None = None
+) -> PublishedDocument:
+    """The newest revision for this host; a new one only if the content differs.
+
+    Who publishes to many hosts reads the `versions` for all of them.
+    """
     # One publisher per host at a time, so that revisions have no gaps.
     enforcer = Enforcer.objects.select_for_update().get(host=host)
     newest = PublishedDocument.objects.filter(host=host).order_by("-revision").first()
-    content = _content(host, read_support(enforcer.support))
+    content = _content(host, read_support(enforcer.support), versions or Versions())
     if newest is not None and newest.content == content:
         return newest
     return PublishedDocument.objects.create(
@@ -96,7 +102,9 @@ def current_document(
     return sign(document, enforcer.signing_key.encode())
 
 
-def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
+def _content(
+    host: Host, support: Sequence[MechanismSupport], versions: Versions
+) -> dict[str, Any]:
     resources: list[dict[str, Any]] = []
     allocations: list[dict[str, Any]] = []
     pools: list[dict[str, Any]] = []
@@ -104,7 +112,7 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
     attachments = Attachment.objects.filter(host=host).select_related("resource")
     for attachment in attachments.order_by("resource__name"):
         resource = attachment.resource
-        policy = policy_of_host(resource, host.pk)
+        policy = versions.of_host(resource, host.pk)
         if policy is None or policy.divided_capacity is None:
             continue
         own = _allocations_on(host, policy)

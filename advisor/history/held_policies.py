@@ -44,14 +44,26 @@ def partial_rollouts(policies: Collection[Policy]) -> dict[int, Partial]:
     }
 
 
-def policy_of_host(resource: Resource, host: int) -> Policy | None:
-    """The version that a host is to have."""
-    newest = resource.policies.select_related(*WITH_ROLLOUT).order_by("-version").first()
-    rollout = getattr(newest, "rollout", None)
-    if newest is None or rollout is None or not rollout.is_partial:
-        return newest
-    given = RolloutHost.objects.filter(rollout=rollout, host=host, released_at__isnull=False)
-    return newest if given.exists() else rollout.former
+class Versions:
+    """The versions that hosts are to have; each is read once, however many hosts are asked for."""
+
+    def __init__(self) -> None:
+        self._newest: dict[int, Policy | None] = {}
+        self._given: dict[int, frozenset[int]] = {}
+
+    def of_host(self, resource: Resource, host: int) -> Policy | None:
+        """The version that a host is to have; None is none."""
+        if resource.pk not in self._newest:
+            rows = resource.policies.select_related(*WITH_ROLLOUT).order_by("-version")
+            self._newest[resource.pk] = rows.first()
+        newest = self._newest[resource.pk]
+        rollout = getattr(newest, "rollout", None)
+        if newest is None or rollout is None or not rollout.is_partial:
+            return newest
+        if rollout.pk not in self._given:
+            given = RolloutHost.objects.filter(rollout=rollout, released_at__isnull=False)
+            self._given[rollout.pk] = frozenset(given.values_list("host_id", flat=True))
+        return newest if host in self._given[rollout.pk] else rollout.former
 
 
 def granted_items(policy: Policy | None, hosts: Mapping[int, int]) -> dict[int, dict[str, Any]]:

@@ -27,6 +27,8 @@ CI_SIZES = (10, 100, 1_000)
 KILL_FROM_MINUTES = 60.0
 IDLE_DISKS = 1_000
 SMALL_FLEET = 300
+DECIDED = (250, 2_000)
+"""Workloads of the fleets on which decisions are made."""
 PARTS = {
     "walks": [
         row
@@ -71,15 +73,24 @@ PARTS = {
         ("slope of CPU per window, calm", "exponent", "<= 1.1"),
         ("slope of CPU per window, congested", "exponent", "<= 1.1"),
     ],
+    "decisions": [
+        (f"{what}, of {DECIDED[1]} workloads", "exponent", "<= 1.1")
+        for what in ("policy file applied", "rollout")
+    ],
     "live": [
         ("evaluation lag, p99", "s", "< 15"),
         ("windows never judged in live running", "windows", "<= 0"),
     ],
+    "leaving": [
+        ("export, memory", "MB", "<= 64"),
+        ("deletion, its longest part", "s", "< 30"),
+        ("deletion, another's longest write meanwhile", "s", "< 1"),
+    ],
 }
 """Each part with what is asked of it, should it not be measured.
 
-Walks come first, because they need windows that nobody has judged; live running is last, because
-it changes the fleet.
+Walks come first, because they need windows that nobody has judged; live running and leaving are
+last, because they change the fleet.
 """
 
 
@@ -164,10 +175,12 @@ def _unmeasured(name: str, why: str) -> list[Row]:
 def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], list[Row]]]:
     """Each part by name."""
     from bench.fleet.advice import advice_rows
+    from bench.fleet.decisions import decision_rows
     from bench.fleet.footprint import footprint_rows
     from bench.fleet.full_days import full_day_rows
     from bench.fleet.idle import idle_rows
     from bench.fleet.judging import month_rows, pause_rows, slope_rows, window_rows
+    from bench.fleet.leaving import leaving_rows
     from bench.fleet.live import live_rows
     from bench.fleet.natural import natural_rows
     from bench.fleet.placement import placement_rows
@@ -191,6 +204,8 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "slope": lambda: slope_rows(options.sizes, stage.say),
         "idle": lambda: idle_rows(IDLE_DISKS, stage.say),
         "footprint": lambda: footprint_rows(SMALL_FLEET),
+        "decisions": lambda: decision_rows(DECIDED, stage.say),
+        "leaving": lambda: leaving_rows(stage),
         "live": lambda: live_rows(stage, minutes=options.minutes, kill_worker=kill_worker),
     }
 

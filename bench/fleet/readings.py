@@ -35,7 +35,9 @@ SPANS = {
     "last hour of {} workloads": (timedelta(hours=1), 10.0),
     "5 h of {} workloads by 15 min": (timedelta(hours=5), 900.0),
 }
-_TYPES = ("bigint[]", "timestamptz", "timestamptz", "interval", "integer")
+_TYPES = (
+    "bigint[]", "timestamptz", "timestamptz", "interval", "integer", "timestamptz", "timestamptz",
+)  # fmt: skip
 
 
 def reading_rows(stage: Stage) -> list[Row]:
@@ -86,7 +88,11 @@ def _read_directly(
 
 
 def _rows_of(way: Way, kind: FigureKind[Any], asked: Asked) -> list[tuple[Any, ...]]:
-    values: list[Any] = [asked.series, asked.since, asked.until, asked.reach, asked.most]
+    reach = asked.reach or timedelta(0)
+    values: list[Any] = [
+        asked.series, asked.since, asked.until, asked.reach, asked.most,
+        asked.since - reach, asked.until + reach / 2,
+    ]  # fmt: skip
     with binary_cursor() as cursor:
         cursor.execute(
             _statement(way, kind),

@@ -24,7 +24,7 @@ DECLARED = f"""
     named bigint[] := {NAMED};
     seen bigint[] := series;
 """
-# Written out in each function: a function for it would cost as much again.
+# Written out in each function, because the shortest reads would notice one more call.
 SEEN = """
     IF current_setting('sluice.sees', true) IS DISTINCT FROM 'all' THEN
         seen := ARRAY(

@@ -21,6 +21,7 @@ from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.drafts import scene_of
 from advisor.core.rollout import PolicyStage
 from advisor.decisions.decide import approve, rollback
+from advisor.decisions.documents import publish_documents
 from advisor.decisions.enrolment import enroll
 from advisor.decisions.inventory import attach
 from advisor.decisions.rollouts.advance import advance, open_rollouts
@@ -214,6 +215,15 @@ def test_one_host_then_a_quarter_then_all_get_it(fleet: Fleet) -> None:
     assert whos[0] == ("owner", f"recommendation {rollout.policy.recommendation_id} was approved")
     assert whos[1][0] == "the rollout"
     assert whos[1][1].startswith("no harm to latency of the high tier, promise kept and")
+
+
+def test_versions_are_read_once_for_all_hosts_that_get_documents(fleet: Fleet) -> None:
+    fleet.approve()
+
+    with CaptureQueriesContext(connection) as found:
+        publish_documents(resource=fleet.datastore, now=fleet.now)
+
+    assert sum('FROM "advisor_policy"' in one["sql"] for one in found) == 1
 
 
 def test_starved_high_tier_on_the_first_host_takes_the_policy_back(fleet: Fleet) -> None:
