@@ -23,6 +23,7 @@ class Action(StrEnum):
     DECIDE = "decide"
     MANAGE_MEMBERS = "manage members"
     MANAGE_TOKENS = "manage tokens"
+    MANAGE_NOTIFICATIONS = "manage notifications"
     MANAGE_OWNERS = "manage owners"
     DELETE_ORGANISATION = "delete the organisation"
 
@@ -31,6 +32,7 @@ LEAST_ROLE: Mapping[Action, Role] = {
     Action.DECIDE: Role.OPERATOR,
     Action.MANAGE_MEMBERS: Role.ADMIN,
     Action.MANAGE_TOKENS: Role.ADMIN,
+    Action.MANAGE_NOTIFICATIONS: Role.ADMIN,
     Action.MANAGE_OWNERS: Role.OWNER,
     Action.DELETE_ORGANISATION: Role.OWNER,
 }

@@ -43,6 +43,8 @@ STORE_EVERY_S = 300.0
 NATURAL_EVERY_S = 300.0
 NATURAL_LIMIT_S = 10.0
 """A turn ends after so long with the stretch that it is at; the rest waits for the next."""
+SEND_LIMIT_S = 10.0
+"""After so long another channel has its turn; one message takes up to half a minute more."""
 STORE_LIMIT_S = 60.0
 """A turn of sealing takes about so long at most, so that organisations wait little."""
 
@@ -334,6 +336,43 @@ def delete_organisation(organisation_id: int) -> None:
         return
     if organisation_deletion.delete_organisation(organisation_id, limit_s=STORE_LIMIT_S):
         log.warning("organisation deleted", extra={"organisation": organisation_id})
+
+
+@shared_task
+def notify_everywhere() -> None:
+    """Queue the organisations that have rules of notifications."""
+    from advisor.notifications import look
+
+    due = [(one, one) for one in look.organisations_with_rules()]
+    _queue_turns(notify_organisation, due, most=MOST_UPKEEP)
+
+
+@shared_task
+def notify_organisation(organisation_id: int) -> None:
+    """Put down what an organisation's rules have to say now."""
+    from advisor.notifications import look
+
+    if look.look(organisation_id, now=timezone.now()):
+        send_everywhere.apply_async()
+
+
+@shared_task
+def send_everywhere() -> None:
+    """Queue the channels that have a message to send."""
+    from advisor.notifications import deliver
+
+    for channel in deliver.due_channels(now=timezone.now())[:MOST_UPKEEP]:
+        send_messages.apply_async((channel,))
+
+
+@shared_task
+def send_messages(channel: int) -> None:
+    """Send the messages of one channel, as many as go in a while."""
+    from advisor.notifications import deliver
+
+    ends_at = time.monotonic() + SEND_LIMIT_S
+    while time.monotonic() < ends_at and deliver.deliver_next(channel, now=timezone.now()):
+        pass
 
 
 @shared_task

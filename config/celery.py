@@ -26,6 +26,9 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     # Harm is to be taken back soon.
     "roll-out": {"task": "advisor.tasks.roll_out_everywhere", "schedule": 10.0},
+    # People are told within half a minute.
+    "notify": {"task": "advisor.tasks.notify_everywhere", "schedule": 10.0},
+    "send": {"task": "advisor.tasks.send_everywhere", "schedule": 5.0},
     # Each threshold once an hour, for the hour that comes.
     "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     # Somebody waits for the report.

@@ -28,6 +28,15 @@ from advisor.models.history import (
 from advisor.models.ladder_rule import LadderRule
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
+from advisor.models.notification import (
+    ChannelKind,
+    Delivery,
+    DeliveryState,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
+    ToldIncident,
+)
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.pool import Pool
 from advisor.models.prediction_score import PredictionScore
@@ -55,9 +64,12 @@ __all__ = [
     "AdapterKind",
     "Allocation",
     "Attachment",
+    "ChannelKind",
     "Chunk",
     "ComplianceRecord",
     "Day",
+    "Delivery",
+    "DeliveryState",
     "DetectorCheckpoint",
     "DroppedHistory",
     "EarlierStates",
@@ -78,6 +90,9 @@ __all__ = [
     "NaturalLook",
     "NaturalScore",
     "NewestRates",
+    "NotificationChannel",
+    "NotificationRule",
+    "NotificationSilence",
     "Policy",
     "PolicyChange",
     "PolicyRollout",
@@ -103,6 +118,7 @@ __all__ = [
     "Step",
     "ThresholdMode",
     "Tier",
+    "ToldIncident",
     "Track",
     "Unit",
     "Workload",
