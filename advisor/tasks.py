@@ -44,7 +44,7 @@ NATURAL_EVERY_S = 300.0
 NATURAL_LIMIT_S = 10.0
 """A turn ends after so long with the stretch that it is at; the rest waits for the next."""
 SEND_LIMIT_S = 10.0
-"""After so long another channel has its turn; one message takes up to half a minute more."""
+"""After so long others have their turn; one message takes up to half a minute more."""
 STORE_LIMIT_S = 60.0
 """A turn of sealing takes about so long at most, so that organisations wait little."""
 
@@ -358,20 +358,20 @@ def notify_organisation(organisation_id: int) -> None:
 
 @shared_task
 def send_everywhere() -> None:
-    """Queue the channels that have a message to send."""
+    """Queue the organisations that have a message to send."""
     from advisor.notifications import deliver
 
-    for channel in deliver.due_channels(now=timezone.now())[:MOST_UPKEEP]:
-        send_messages.apply_async((channel,))
+    due = [(one, one) for one in deliver.organisations_with_messages(now=timezone.now())]
+    _queue_turns(send_messages, due, most=MOST_UPKEEP)
 
 
 @shared_task
-def send_messages(channel: int) -> None:
-    """Send the messages of one channel, as many as go in a while."""
+def send_messages(organisation_id: int) -> None:
+    """Send the messages of one organisation, as many as go in a while."""
     from advisor.notifications import deliver
 
     ends_at = time.monotonic() + SEND_LIMIT_S
-    while time.monotonic() < ends_at and deliver.deliver_next(channel, now=timezone.now()):
+    while time.monotonic() < ends_at and deliver.deliver_next(organisation_id, now=timezone.now()):
         pass
 
 

@@ -40,11 +40,10 @@ QUEUES = (
             "place_on_hosts", "roll_out_everywhere", "roll_out",
         ),
     ),
-    # A mail server or webhook that hangs keeps one of two slots for half a minute.
+    # A mail server or webhook that hangs delays nothing but messages.
     WorkQueue(
         name="notify",
         tasks=("notify_everywhere", "notify_organisation", "send_everywhere", "send_messages"),
-        slots=2,
         soft_limit_s=40,
         hard_limit_s=50,
         expires_s=60,

@@ -26,19 +26,19 @@ MOST_FAILURES = 5
 """So many messages in a row that were given up stop a channel."""
 
 
-def due_channels(*, now: datetime) -> list[int]:
-    """The channels with a message that is to be sent now, longest waiting first."""
+def organisations_with_messages(*, now: datetime) -> list[int]:
+    """Those with a message that is to be sent now, longest waiting first."""
     rows = (
         Delivery.objects.filter(state__in=[DeliveryState.WAITING, DeliveryState.SENDING])
         .filter(next_at__lte=now, channel__stopped_at=None)
         .order_by("next_at")
     )
-    return list(dict.fromkeys(rows.values_list("channel", flat=True)))
+    return list(dict.fromkeys(rows.values_list("organisation", flat=True)))
 
 
-def deliver_next(channel: int, *, now: datetime) -> bool:
-    """Send one message of a channel; whether there was one."""
-    claimed = _claim(channel, now)
+def deliver_next(organisation: int, *, now: datetime) -> bool:
+    """Send one message of an organisation; whether there was one."""
+    claimed = _claim(organisation, now)
     if claimed is None:
         return False
     try:
@@ -55,14 +55,14 @@ def deliver_next(channel: int, *, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _claim(channel: int, now: datetime) -> Delivery | None:
-    """The next message of the channel; nobody else takes it for a while."""
+def _claim(organisation: int, now: datetime) -> Delivery | None:
+    """The message that waits longest; nobody else takes it for a while."""
     row = (
         Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
         .select_related("channel")
-        .filter(channel=channel, channel__stopped_at=None, next_at__lte=now)
+        .filter(organisation=organisation, channel__stopped_at=None, next_at__lte=now)
         .filter(state__in=[DeliveryState.WAITING, DeliveryState.SENDING])
-        .order_by("created_at", "pk")
+        .order_by("next_at", "pk")
         .first()
     )
     if row is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.actor import COMMAND_LINE
 from advisor.models import ChannelKind, NotificationChannel, NotificationRule
-from advisor.notifications.deliver import deliver_next, due_channels
+from advisor.notifications.deliver import deliver_next, organisations_with_messages
 from advisor.notifications.look import look
 from advisor.notifications.state import state_channel, state_notification_rule
 from tests.advisor.scenario import Cluster
@@ -35,6 +35,6 @@ def pass_time(cluster: Cluster, now: datetime, *, minutes: float = 0.0) -> None:
     for half in range(int(minutes * 2) + 1):
         at = now + half * timedelta(seconds=30)
         look(cluster.organisation.pk, now=at)
-        for one in due_channels(now=at):
+        for one in organisations_with_messages(now=at):
             while deliver_next(one, now=at):
                 pass

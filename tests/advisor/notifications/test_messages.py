@@ -211,8 +211,7 @@ def test_channel_that_fails_for_long_is_stopped_and_says_why(
 def test_worker_that_is_killed_while_it_sends_loses_nothing(
     cluster: Cluster, incident: Incident, web: WebSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by = hook(cluster, web)
-    rule(by, NOW)
+    rule(hook(cluster, web), NOW)
     look(cluster.organisation.pk, now=NOW)
 
     def killed(*_: object, **__: object) -> None:
@@ -221,7 +220,7 @@ def test_worker_that_is_killed_while_it_sends_loses_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(deliver, "_note_sent", killed)
         with pytest.raises(KeyboardInterrupt):
-            deliver.deliver_next(by.pk, now=NOW)
+            deliver.deliver_next(cluster.organisation.pk, now=NOW)
     pass_time(cluster, NOW + MINUTE)
     assert len(web.posts) == 1
     pass_time(cluster, NOW + 3 * MINUTE)
