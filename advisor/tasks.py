@@ -46,6 +46,8 @@ FORESEE_LIMIT_S = 30.0
 NATURAL_EVERY_S = 300.0
 NATURAL_LIMIT_S = 10.0
 """A turn ends after so long with the stretch that it is at; the rest waits for the next."""
+SEND_LIMIT_S = 10.0
+"""After so long others have their turn; one message takes up to half a minute more."""
 STORE_LIMIT_S = 60.0
 """A turn of sealing takes about so long at most, so that organisations wait little."""
 
@@ -395,6 +397,43 @@ def delete_organisation(organisation_id: int) -> None:
         return
     if organisation_deletion.delete_organisation(organisation_id, limit_s=STORE_LIMIT_S):
         log.warning("organisation deleted", extra={"organisation": organisation_id})
+
+
+@shared_task
+def notify_everywhere() -> None:
+    """Queue the organisations that have rules of notifications."""
+    from advisor.notifications import look
+
+    due = [(one, one) for one in look.organisations_with_rules()]
+    _queue_turns(notify_organisation, due, most=MOST_UPKEEP)
+
+
+@shared_task
+def notify_organisation(organisation_id: int) -> None:
+    """Put down what an organisation's rules have to say now."""
+    from advisor.notifications import look
+
+    if look.look(organisation_id, now=timezone.now()):
+        send_everywhere.apply_async()
+
+
+@shared_task
+def send_everywhere() -> None:
+    """Queue the organisations that have a message to send."""
+    from advisor.notifications import deliver
+
+    due = [(one, one) for one in deliver.organisations_with_messages(now=timezone.now())]
+    _queue_turns(send_messages, due, most=MOST_UPKEEP)
+
+
+@shared_task
+def send_messages(organisation_id: int) -> None:
+    """Send the messages of one organisation, as many as go in a while."""
+    from advisor.notifications import deliver
+
+    ends_at = time.monotonic() + SEND_LIMIT_S
+    while time.monotonic() < ends_at and deliver.deliver_next(organisation_id, now=timezone.now()):
+        pass
 
 
 @shared_task

@@ -28,6 +28,7 @@ COMMANDS = {
         "reject": "reject a recommendation with a reason",
         "acknowledge": "say that somebody looks after a recommendation",
         "ladder": "rules of when advice may be approved, and what they say of one",
+        "notify": "who is told of incidents: by mail, a webhook, or a chat or paging service",
         "snooze": "put a recommendation off; it comes back",
         "what-if": "simulate other shares, reservations and limits on stored history",
         "policy": "policy versions, newest first",

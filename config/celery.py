@@ -29,6 +29,9 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "act": {"task": "advisor.tasks.act_everywhere", "schedule": 30.0},
     # A violated reservation must be fixed within five minutes.
     "carry-out": {"task": "advisor.tasks.carry_out_everywhere", "schedule": 10.0},
+    # People are told within half a minute.
+    "notify": {"task": "advisor.tasks.notify_everywhere", "schedule": 10.0},
+    "send": {"task": "advisor.tasks.send_everywhere", "schedule": 5.0},
     # Each threshold once an hour, for the hour that comes.
     "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     # Somebody waits for the report.

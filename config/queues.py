@@ -41,6 +41,14 @@ QUEUES = (
             "act_everywhere", "act",
         ),
     ),
+    # A mail server or webhook that hangs delays nothing but messages.
+    WorkQueue(
+        name="notify",
+        tasks=("notify_everywhere", "notify_organisation", "send_everywhere", "send_messages"),
+        soft_limit_s=40,
+        hard_limit_s=50,
+        expires_s=60,
+    ),
     WorkQueue(
         name="report",
         tasks=("import_everywhere", "import_upload", "carry_out_everywhere", "carry_out"),

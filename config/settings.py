@@ -224,6 +224,12 @@ if MAIL is not None:
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("SLUICE_MAIL_FROM", "sluice@localhost")
 
+# --- Notifications
+
+# Where people reach the pages, for links in messages; without it they have none.
+PUBLIC_URL = env.text("SLUICE_URL", "").rstrip("/")
+NOTIFY_INSIDE = env.boolean("SLUICE_NOTIFY_INSIDE", default=False)
+
 # --- Words, time, static files
 
 LANGUAGE_CODE = "en-gb"

@@ -29,6 +29,8 @@ SECRETS: Mapping[str, frozenset[str]] = {
     "accounts_token": frozenset({"digest"}),
     "accounts_invitation": frozenset({"digest"}),
     "advisor_enforcer": frozenset({"signing_key"}),
+    # Who has the address of a chat service can write there.
+    "advisor_notificationchannel": frozenset({"address", "secret"}),
 }
 """Columns that are left out: who has the file must not act as somebody."""
 

@@ -29,6 +29,15 @@ from advisor.models.history import (
 from advisor.models.ladder_rule import LadderRule
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
+from advisor.models.notification import (
+    ChannelKind,
+    Delivery,
+    DeliveryState,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
+    ToldIncident,
+)
 from advisor.models.placement_move import MoveState, PlacementMove
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.pool import Pool
@@ -58,9 +67,12 @@ __all__ = [
     "AdapterKind",
     "Allocation",
     "Attachment",
+    "ChannelKind",
     "Chunk",
     "ComplianceRecord",
     "Day",
+    "Delivery",
+    "DeliveryState",
     "DemandOutlook",
     "DetectorCheckpoint",
     "DroppedHistory",
@@ -83,6 +95,9 @@ __all__ = [
     "NaturalLook",
     "NaturalScore",
     "NewestRates",
+    "NotificationChannel",
+    "NotificationRule",
+    "NotificationSilence",
     "PlacementMove",
     "Policy",
     "PolicyChange",
@@ -110,6 +125,7 @@ __all__ = [
     "Team",
     "ThresholdMode",
     "Tier",
+    "ToldIncident",
     "Track",
     "Unit",
     "Workload",

@@ -91,12 +91,15 @@ def muting_of(
         began_at=incident.started_at,
         ended_at=incident.ended_at,
         aggressors=tuple(item["workload"] for item in incident.aggressors),
-        reservation_unmet=any(
-            _is_unmet(item) for item in incident.victims if item.get("reservation")
-        ),
+        reservation_unmet=reservation_is_missed(incident),
         stalled=incident.stalled_windows > 0,
     )
     return mute(slow, planned, now=max(now, incident.started_at))
+
+
+def reservation_is_missed(incident: Incident) -> bool:
+    """Whether a victim gets less than is reserved for it."""
+    return any(_is_unmet(item) for item in incident.victims if item.get("reservation"))
 
 
 def _is_unmet(victim: Mapping[str, Any]) -> bool:

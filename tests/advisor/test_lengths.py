@@ -57,6 +57,11 @@ NAMED_BY_THE_PRODUCT = {
     "accounts.AuditEntry.hash", "accounts.AuditEntry.previous_hash", "accounts.AuditHead.hash",
     "accounts.Invitation.mail", "accounts.Invitation.digest", "accounts.Invitation.invited_by",
     "accounts.KeptAnswer.asked", "accounts.KeptAnswer.key", "accounts.Profile.time_zone",
+    "advisor.NotificationChannel.name", "advisor.NotificationChannel.address",
+    "advisor.NotificationChannel.secret", "advisor.NotificationChannel.stopped_because",
+    "advisor.NotificationRule.name", "advisor.NotificationRule.zone",
+    "advisor.NotificationSilence.reason", "advisor.NotificationSilence.made_by",
+    "advisor.Delivery.reason",
     "advisor.LadderRule.kind", "advisor.LadderRule.name", "advisor.LadderRule.zone",
     # People, whose names have 150 characters, and the product's own parts.
     "accounts.Token.made_by", "advisor.PolicyChange.who", "advisor.PlacementMove.asked_by",

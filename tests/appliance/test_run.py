@@ -86,7 +86,7 @@ def test_web_worker_and_scheduler_run(running):
     commands = " ".join(running.processes().values())
 
     assert health(running) == 200
-    for queue in ("evaluate", "advise", "report", "upkeep"):
+    for queue in ("evaluate", "advise", "notify", "report", "upkeep"):
         assert f"celery --app=config.celery worker --queues={queue} " in commands
     assert "celery --app=config.celery beat" in commands
 
@@ -102,12 +102,12 @@ def test_scheduled_work_is_done(running):
 
 def test_health_knows_every_process(running):
     deadline = time.monotonic() + DEADLINE_S
-    while len(found := health_figures(running)["work"]["processes"]) < 5:
+    while len(found := health_figures(running)["work"]["processes"]) < 6:
         assert time.monotonic() < deadline, found
         time.sleep(0.5)
 
     queues = {queue for process in found for queue in process["queues"]}
-    assert queues == {"evaluate", "advise", "report", "upkeep"}
+    assert queues == {"evaluate", "advise", "notify", "report", "upkeep"}
     assert [process["kind"] for process in found].count("scheduler") == 1
     assert {address: answer(running, address) for address in ("live", "ready")} == {
         "live": 200,

@@ -1,0 +1,286 @@
+"""`sluice notify`: who is told of incidents, by what, and what became of each message."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import datetime, time, timedelta
+from typing import Any, TypeVar
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.actor import COMMAND_LINE
+from accounts.management.product_command import add_verb
+from accounts.models import Organisation
+from advisor.core.notifying import WEEKDAYS, Held, Severity
+from advisor.decisions.policy_file.decide.quantities import parse_length
+from advisor.management.product_command import ProductCommand, find_resource
+from advisor.models import (
+    ChannelKind,
+    Delivery,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
+)
+from advisor.notifications import state
+from advisor.notifications.look import held_back
+
+MOST_SHOWN = 50
+SEVERITIES = {one.words.replace(" ", "-"): one for one in Severity}
+Stated = TypeVar("Stated", NotificationChannel, NotificationRule)
+
+
+class Command(ProductCommand):
+    help = "State who is told of incidents: by mail, a webhook, or a chat or paging service"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", title="verbs")
+        add_verb(verbs, "list", help="rules, silences, and what is held back (the default)")
+        add_verb(verbs, "channels", help="where messages go")
+        log = add_verb(verbs, "log", help="what became of the newest messages")
+        log.add_argument("--limit", type=int, default=MOST_SHOWN)
+        channel = add_verb(verbs, "set-channel", help="set where messages go")
+        channel.add_argument("name")
+        kind = channel.add_mutually_exclusive_group(required=True)
+        kind.add_argument("--mail", metavar="ADDRESSES", help="with commas between them")
+        kind.add_argument("--webhook", metavar="URL", help="gets JSON, signed")
+        kind.add_argument(
+            "--service", metavar="ADDRESS", help="as Apprise writes it, such as slack://A/B/C"
+        )
+        add_verb(verbs, "remove-channel", help="with its rules").add_argument("name")
+        add_verb(verbs, "try", help="send a message that nothing is wrong").add_argument("name")
+        _add_rule(add_verb(verbs, "set-rule", help="set what is told by a channel"))
+        add_verb(verbs, "remove-rule", help="tell no more by it").add_argument("name")
+        silence = add_verb(verbs, "silence", help="tell nobody of a resource for a while")
+        silence.add_argument("resource", nargs="?", help="of everything without it")
+        silence.add_argument("--for", required=True, dest="length", help="such as 2h or 3d")
+        silence.add_argument("--reason", default="")
+        again = add_verb(verbs, "tell-again", help="end the silences of a resource")
+        again.add_argument("resource", nargs="?", help="those of everything without it")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        changes = {
+            "set-channel": _set_channel,
+            "remove-channel": _remove_channel,
+            "try": _try,
+            "set-rule": _set_rule,
+            "remove-rule": _remove_rule,
+            "silence": _silence,
+            "tell-again": _tell_again,
+        }
+        verb = options["verb"] or "list"
+        if verb in changes:
+            changes[verb](organisation, options)
+        if verb in ("channels", "set-channel", "remove-channel"):
+            self._show_channels(organisation, options)
+        elif verb in ("log", "try"):
+            self._show_log(organisation, options)
+        else:
+            self._show_rules(organisation, options)
+
+    def _show_channels(self, organisation: Organisation, options: dict[str, Any]) -> None:
+        rows = NotificationChannel.objects.filter(organisation=organisation)
+        self.show(
+            [_channel_row(row, options) for row in rows],
+            as_json=options["as_json"],
+            columns=["name", "kind", "leads_to", "state"],
+            empty="no channels: sluice notify set-channel NAME --mail ADDRESS",
+        )
+        for one in rows if not options["as_json"] else ():
+            if one.secret and _is_set(one, options):
+                self.stdout.write(f"Its secret, which signs what {one.name} gets: {one.secret}")
+
+    def _show_log(self, organisation: Organisation, options: dict[str, Any]) -> None:
+        rows = Delivery.objects.filter(organisation=organisation).select_related("channel")
+        self.show(
+            [_delivery_row(row) for row in rows[: options.get("limit", MOST_SHOWN)]],
+            as_json=options["as_json"],
+            columns=["at", "channel", "subject", "state", "attempts", "reason"],
+            empty="no messages yet",
+        )
+
+    def _show_rules(self, organisation: Organisation, options: dict[str, Any]) -> None:
+        now = timezone.now()
+        rules = NotificationRule.objects.filter(organisation=organisation)
+        rows = [_rule_row(row, now) for row in rules.select_related("channel")]
+        found = NotificationSilence.objects.filter(organisation=organisation, until__gt=now)
+        silences = [_silence_row(row) for row in found.select_related("resource")]
+        if options["as_json"]:
+            self.show_json({"rules": rows, "silences": silences})
+            return
+        self.show(
+            rows,
+            as_json=False,
+            columns=["name", "channel", "at_least", "of", "quiet", "held"],
+            empty="no rules, so nobody is told: sluice notify set-rule NAME --channel CHANNEL",
+        )
+        for one in silences:
+            why = f": {one['reason']}" if one["reason"] else ""
+            self.stdout.write(
+                f"Silent on {one['resource'] or 'everything'} until "
+                f"{one['until']:%Y-%m-%d %H:%M} UTC, by {one['made_by']}{why}"
+            )
+
+
+def _add_rule(rule: ArgumentParser) -> None:
+    rule.add_argument("name")
+    rule.add_argument("--channel", required=True)
+    rule.add_argument("--at-least", choices=[*SEVERITIES], default="congested", help="(congested)")
+    rule.add_argument("--resource", action="append", default=[], dest="resources", help="repeat")
+    rule.add_argument("--quiet", metavar="FROM-UNTIL", help="such as 22:00-07:00")
+    rule.add_argument("--days", nargs="+", choices=WEEKDAYS, default=[], help="of the quiet (all)")
+    rule.add_argument("--zone", default="UTC", help="of the quiet hours, such as Europe/Berlin")
+    rule.add_argument(
+        "--quiet-for-stalls", action="store_true", help="else a stall breaks the quiet"
+    )
+    rule.add_argument("--no-end", action="store_true", help="tell no end of what was told")
+
+
+def _set_channel(organisation: Organisation, options: dict[str, Any]) -> None:
+    (kind,) = (one for one in ChannelKind if options[one.value])
+    state.state_channel(
+        organisation=organisation, name=options["name"], kind=kind,
+        address=options[kind.value], actor=COMMAND_LINE, now=timezone.now(),
+    )  # fmt: skip
+
+
+def _remove_channel(organisation: Organisation, options: dict[str, Any]) -> None:
+    row = _named(NotificationChannel, organisation, options["name"])
+    state.remove_stated(row, actor=COMMAND_LINE, now=timezone.now())
+
+
+def _try(organisation: Organisation, options: dict[str, Any]) -> None:
+    row = _named(NotificationChannel, organisation, options["name"])
+    state.try_out(row, actor=COMMAND_LINE, now=timezone.now())
+
+
+def _set_rule(organisation: Organisation, options: dict[str, Any]) -> None:
+    quiet_from, quiet_until = _quiet(options["quiet"])
+    state.state_notification_rule(
+        NotificationRule(
+            organisation=organisation,
+            name=options["name"],
+            channel=_named(NotificationChannel, organisation, options["channel"]),
+            least=SEVERITIES[options["at_least"]].value,
+            quiet_from=quiet_from,
+            quiet_until=quiet_until,
+            quiet_days=options["days"],
+            zone=options["zone"],
+            grave_anyway=not options["quiet_for_stalls"],
+            tells_end=not options["no_end"],
+        ),
+        resources=[find_resource(organisation, name) for name in options["resources"]],
+        actor=COMMAND_LINE,
+        now=timezone.now(),
+    )
+
+
+def _remove_rule(organisation: Organisation, options: dict[str, Any]) -> None:
+    row = _named(NotificationRule, organisation, options["name"])
+    state.remove_stated(row, actor=COMMAND_LINE, now=timezone.now())
+
+
+def _silence(organisation: Organisation, options: dict[str, Any]) -> None:
+    length_s = parse_length(options["length"])
+    if length_s is None:
+        raise CommandError(f'"{options["length"]}" is not a length; write it like 90min or 2d')
+    name, now = options["resource"], timezone.now()
+    longest_s = state.LONGEST_SILENCE.total_seconds() + 1
+    state.silence(
+        organisation=organisation,
+        resource=find_resource(organisation, name) if name else None,
+        until=now + timedelta(seconds=min(length_s, longest_s)),
+        reason=options["reason"],
+        actor=COMMAND_LINE,
+        now=now,
+    )
+
+
+def _tell_again(organisation: Organisation, options: dict[str, Any]) -> None:
+    name = options["resource"]
+    resource = find_resource(organisation, name) if name else None
+    for row in NotificationSilence.objects.filter(organisation=organisation, resource=resource):
+        state.end_silence(row, actor=COMMAND_LINE, now=timezone.now())
+
+
+def _named(model: type[Stated], organisation: Organisation, name: str) -> Stated:
+    found = model.objects.filter(organisation=organisation, name=name).first()
+    if found is None:
+        word = "channel" if model is NotificationChannel else "rule"
+        raise CommandError(f'there is no {word} "{name}"; sluice notify lists them')
+    return found
+
+
+def _quiet(text: str | None) -> tuple[time | None, time | None]:
+    if text is None:
+        return None, None
+    begins, _, ends = text.partition("-")
+    try:
+        return time.fromisoformat(begins), time.fromisoformat(ends)
+    except ValueError as error:
+        raise CommandError(f'"{text}" are no hours; write them like 22:00-07:00') from error
+
+
+def _channel_row(row: NotificationChannel, options: dict[str, Any]) -> dict[str, Any]:
+    """The secret is shown to who sets the channel; a service's address is one itself."""
+    leads_to = row.address
+    if row.kind == ChannelKind.SERVICE:
+        leads_to = row.address.partition("://")[0]
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        "leads_to": leads_to,
+        "state": f"stopped: {row.stopped_because}" if row.stopped_at else "in use",
+        **({"secret": row.secret} if row.secret and _is_set(row, options) else {}),
+    }
+
+
+def _is_set(row: NotificationChannel, options: dict[str, Any]) -> bool:
+    return bool(options["verb"] == "set-channel" and options["name"] == row.name)
+
+
+def _rule_row(row: NotificationRule, now: datetime) -> dict[str, Any]:
+    quiet = None
+    if row.quiet_from is not None and row.quiet_until is not None:
+        days = " ".join([*row.quiet_days, ""])
+        quiet = f"{days}{row.quiet_from:%H:%M}-{row.quiet_until:%H:%M} {row.zone}"
+    held = held_back(row, now=now)
+    return {
+        "name": row.name,
+        "channel": row.channel.name,
+        "at_least": Severity(row.least).words,
+        "resources": [one.name for one in row.resources.all()],
+        "of": ", ".join(one.name for one in row.resources.all()) or "everything",
+        "quiet": quiet,
+        "stalls_break_the_quiet": row.grave_anyway,
+        "tells_end": row.tells_end,
+        "held_back": [_held_row(one) for one in held],
+        "held": f"{len(held)} incident{'' if len(held) == 1 else 's'}" if held else None,
+    }
+
+
+def _held_row(held: Held) -> dict[str, Any]:
+    return {"resource": held.trouble.resource, "reason": held.reason, "until": held.until}
+
+
+def _silence_row(row: NotificationSilence) -> dict[str, Any]:
+    return {
+        "resource": row.resource.name if row.resource else None,
+        "until": row.until,
+        "reason": row.reason,
+        "made_by": row.made_by,
+    }
+
+
+def _delivery_row(row: Delivery) -> dict[str, Any]:
+    return {
+        "created_at": row.created_at,
+        "at": f"{row.created_at:%Y-%m-%d %H:%M:%S}",
+        "channel": row.channel.name,
+        "subject": row.message["subject"],
+        "state": row.state,
+        "attempts": row.attempts,
+        "reason": row.reason or None,
+        "sent_at": row.sent_at,
+        "key": str(row.key),
+    }

@@ -1,0 +1,35 @@
+"""What a channel is to the rest of the product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from advisor.notifications.message import Message
+
+
+class NotSent(Exception):  # it says what became of a message
+    """A message was not taken; it is not tried again if `is_permanent`."""
+
+    def __init__(self, reason: str, *, is_permanent: bool = False) -> None:
+        super().__init__(reason)
+        self.is_permanent = is_permanent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to, with what signs it; `key` is the same each time a message is sent again."""
+
+    address: str
+    secret: str = ""
+
+
+class Channel(Protocol):
+    """One way to send; errors of any kind become NotSent."""
+
+    def problem(self, address: str) -> str:
+        """What is wrong with an address; empty if nothing is."""
+
+    def send(self, place: Place, message: Message, key: UUID) -> None:
+        """Send it once, within 30 s. Raises NotSent."""

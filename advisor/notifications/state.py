@@ -1,0 +1,140 @@
+"""State channels, rules and silences; each is told in the audit chain."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from django.db import transaction
+
+from accounts.actor import Actor
+from accounts.models import Organisation
+from accounts.roles import Action
+from accounts.services.audit import record
+from advisor.core.notifying import problems_of_rule
+from advisor.errors import DecisionRefused
+from advisor.models import Resource
+from advisor.models.notification import (
+    LONGEST_REASON,
+    ChannelKind,
+    Delivery,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
+)
+from advisor.notifications.channels.registry import CHANNELS
+from advisor.notifications.look import rule_of
+from advisor.notifications.message import trial_message
+
+LONGEST_SILENCE = timedelta(days=30)
+
+
+@transaction.atomic
+def state_channel(
+    *,
+    organisation: Organisation,
+    name: str,
+    kind: ChannelKind,
+    address: str,
+    actor: Actor,
+    now: datetime,
+) -> NotificationChannel:
+    """Set a channel, in the place of one of the same name; it goes on if it was stopped."""
+    actor.require(Action.MANAGE_NOTIFICATIONS)
+    if problem := CHANNELS[kind].problem(address):
+        raise DecisionRefused(problem)
+    row, is_new = NotificationChannel.objects.get_or_create(
+        organisation=organisation, name=name, defaults={"kind": kind, "address": address}
+    )
+    if kind == ChannelKind.WEBHOOK and not row.secret:
+        row.secret = secrets.token_urlsafe(32)
+    row.kind, row.address = kind, address
+    row.failures, row.stopped_at, row.stopped_because = 0, None, ""
+    row.full_clean()
+    row.save()
+    action = "state a channel" if is_new else "change a channel"
+    record(organisation=organisation, actor=actor, action=action, subject=name, now=now)
+    return row
+
+
+@transaction.atomic
+def state_notification_rule(
+    row: NotificationRule, *, resources: Sequence[Resource], actor: Actor, now: datetime
+) -> NotificationRule:
+    """Set a rule, in the place of one of the same name; what it told stays told."""
+    actor.require(Action.MANAGE_NOTIFICATIONS)
+    former = NotificationRule.objects.filter(organisation=row.organisation, name=row.name)
+    row.pk = former.values_list("pk", flat=True).first()
+    for problem in problems_of_rule(rule_of(row, resources)):
+        raise DecisionRefused(problem)
+    row.save()
+    row.resources.set(resources)
+    record(
+        organisation=row.organisation, actor=actor, action="state a rule of notifications",
+        subject=row.name, now=now,
+    )  # fmt: skip
+    return row
+
+
+@transaction.atomic
+def remove_stated(
+    row: NotificationChannel | NotificationRule, *, actor: Actor, now: datetime
+) -> None:
+    """Take away a rule, or a channel with the rules that go by it and what it was sent."""
+    actor.require(Action.MANAGE_NOTIFICATIONS)
+    word = "a channel" if isinstance(row, NotificationChannel) else "a rule of notifications"
+    record(
+        organisation=row.organisation, actor=actor, action=f"remove {word}", subject=row.name,
+        now=now,
+    )  # fmt: skip
+    row.delete()
+
+
+@transaction.atomic
+def silence(
+    *,
+    organisation: Organisation,
+    resource: Resource | None,
+    until: datetime,
+    reason: str,
+    actor: Actor,
+    now: datetime,
+) -> NotificationSilence:
+    """Tell nobody of a resource until then; it ends by itself."""
+    actor.require(Action.DECIDE)
+    if not now < until <= now + LONGEST_SILENCE:
+        raise DecisionRefused(f"a silence lasts at most {LONGEST_SILENCE.days} days from now")
+    if not reason.isprintable() or len(reason) > LONGEST_REASON:
+        raise DecisionRefused(f"a reason has at most {LONGEST_REASON} letters that can be printed")
+    row = NotificationSilence.objects.create(
+        organisation=organisation, resource=resource, until=until, reason=reason,
+        made_by=actor.name,
+    )  # fmt: skip
+    record(
+        organisation=organisation, actor=actor, action="silence notifications",
+        subject=resource.name if resource else "everything", now=now,
+        details={"until": until.isoformat(), "reason": reason},
+    )  # fmt: skip
+    return row
+
+
+@transaction.atomic
+def end_silence(row: NotificationSilence, *, actor: Actor, now: datetime) -> None:
+    """Tell again from now on."""
+    actor.require(Action.DECIDE)
+    record(
+        organisation=row.organisation, actor=actor, action="end a silence",
+        subject=row.resource.name if row.resource else "everything", now=now,
+    )  # fmt: skip
+    row.delete()
+
+
+def try_out(channel: NotificationChannel, *, actor: Actor, now: datetime) -> Delivery:
+    """Put down a message that says that nothing is wrong; it is sent like all others."""
+    actor.require(Action.MANAGE_NOTIFICATIONS)
+    return Delivery.objects.create(
+        organisation=channel.organisation, channel=channel, key=uuid4(),
+        message=trial_message(channel.name).plain(), next_at=now, created_at=now,
+    )  # fmt: skip

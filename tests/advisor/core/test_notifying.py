@@ -1,0 +1,259 @@
+"""Nobody is told twice of one incident, nor in the quiet; and what goes on is told at last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.notifying import (
+    SAME,
+    WEEKDAYS,
+    News,
+    Outcome,
+    QuietHours,
+    Rule,
+    Severity,
+    Silence,
+    Told,
+    Trouble,
+    news_of,
+    problems_of_rule,
+)
+
+START = datetime(2026, 3, 28, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+RULE = Rule(name="all")
+severities = st.sampled_from(Severity)
+
+
+def at(minute: float) -> datetime:
+    return START + minute * MINUTE
+
+
+def trouble(since: float, until: float | None = None, **facts: Any) -> Trouble:
+    stated = {"resource": "nfs-07", "severity": Severity.CONGESTED, **facts}
+    return Trouble(since=at(since), until=None if until is None else at(until), **stated)
+
+
+class Teller:
+    """Keeps what was told, as the rows of an installation do."""
+
+    def __init__(self, rule: Rule = RULE, silences: tuple[Silence, ...] = ()) -> None:
+        self.rule, self.silences = rule, silences
+        self.told: dict[int, Told] = {}
+        self.said: list[tuple[datetime, News, str]] = []
+
+    def look(self, minute: float, *troubles: Trouble) -> Outcome:
+        found = news_of(self.rule, troubles, [*self.told.values()], self.silences, at(minute))
+        for one in found.due:
+            key = one.told.key if one.told else len(self.told)
+            self.said.append((at(minute), one.news, one.trouble.resource))
+            self.told[key] = Told(
+                key=key,
+                resource=one.trouble.resource,
+                since=min(one.trouble.since, one.told.since) if one.told else one.trouble.since,
+                until=one.trouble.until,
+                severity=one.trouble.severity,
+                is_over=one.news == News.OVER,
+            )
+        return found
+
+    @property
+    def news(self) -> list[News]:
+        return [news for _, news, _ in self.said]
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[tuple[int, int, Severity]]:
+    """Incidents of one resource, one after the other: first and last minute, and how grave."""
+    found, minute = [], 0
+    for _ in range(draw(st.integers(1, 4))):
+        begin = minute + draw(st.integers(4, 30))
+        minute = begin + draw(st.integers(1, 30))
+        found.append((begin, minute, draw(severities)))
+    return found
+
+
+@given(found=lives(), moved=st.lists(st.integers(-2, 2), min_size=200, max_size=200))
+def test_each_is_told_once_that_it_began_and_once_that_it_is_over(
+    found: list[tuple[int, int, Severity]], moved: list[int]
+) -> None:
+    """Also where windows that are judged again move its begin by two minutes each time."""
+    teller = Teller()
+    for minute in range(found[-1][1] + 5):
+        seen = []
+        for begin, end, severity in found:
+            if minute >= begin + 2:
+                since = begin + moved[minute]
+                until = end if minute >= end + 2 else None
+                seen.append(trouble(since, until, severity=severity))
+        teller.look(minute, *seen)
+
+    counted = Counter(teller.news)
+    assert counted[News.BEGAN] == counted[News.OVER] <= len(found)
+    assert counted[News.GRAVER] == 0
+    # Each that was open at a look and stood apart from the one before is told.
+    apart = [
+        (begin, end)
+        for (begin, end, _), former in zip(found, [(-99, -99, 0), *found], strict=False)
+        if end > begin + 2 and begin - 2 > former[1] + SAME / MINUTE
+    ]
+    assert counted[News.BEGAN] >= len(apart)
+
+
+@given(begin=st.integers(0, 2000), length=st.integers(1, 2000), severity=severities)
+def test_nothing_but_a_stall_is_told_in_quiet_hours_and_what_goes_on_is_told_after_them(
+    begin: int, length: int, severity: Severity
+) -> None:
+    quiet = QuietHours(begins=time(22), ends=time(7, 30), zone="Europe/Berlin")
+    teller = Teller(Rule(name="day", quiet=quiet))
+    for minute in range(0, begin + length + 30, 10):
+        if minute >= begin:
+            until = begin + length if minute >= begin + length else None
+            teller.look(minute, trouble(begin, until, severity=severity))
+
+    for when, news, _ in teller.said:
+        if news == News.BEGAN and severity != Severity.STALLED:
+            assert quiet.ends_at(when) is None
+    was_open = range(-(-begin // 10) * 10, begin + length, 10)
+    loud = [m for m in was_open if severity == Severity.STALLED or quiet.ends_at(at(m)) is None]
+    assert (News.BEGAN in teller.news) is bool(loud)
+    assert teller.news.count(News.OVER) == teller.news.count(News.BEGAN)
+
+
+@pytest.mark.parametrize(
+    ("now", "ends"),
+    [
+        # In the night to the 29th clocks go from 2:00 to 3:00.
+        ("2026-03-28T21:30+01:00", None),
+        ("2026-03-28T22:00+01:00", "2026-03-29T07:30+02:00"),
+        ("2026-03-29T01:59+01:00", "2026-03-29T07:30+02:00"),
+        ("2026-03-29T03:00+02:00", "2026-03-29T07:30+02:00"),
+        ("2026-03-29T07:29+02:00", "2026-03-29T07:30+02:00"),
+        ("2026-03-29T07:30+02:00", None),
+    ],
+)
+def test_quiet_hours_go_past_midnight_and_over_a_change_of_clocks(
+    now: str, ends: str | None
+) -> None:
+    quiet = QuietHours(begins=time(22), ends=time(7, 30), zone="Europe/Berlin")
+
+    found = quiet.ends_at(datetime.fromisoformat(now))
+
+    assert found == (None if ends is None else datetime.fromisoformat(ends))
+
+
+def test_quiet_hours_of_a_day_last_into_the_next_one() -> None:
+    quiet = QuietHours(begins=time(20), ends=time(8), days=frozenset({"fri"}))
+
+    friday, saturday = datetime(2026, 3, 27, tzinfo=UTC), datetime(2026, 3, 28, tzinfo=UTC)
+    assert quiet.ends_at(friday + timedelta(hours=21)) == saturday + timedelta(hours=8)
+    assert quiet.ends_at(saturday + timedelta(hours=7)) == saturday + timedelta(hours=8)
+    assert quiet.ends_at(saturday + timedelta(hours=21)) is None
+    assert quiet.ends_at(friday + timedelta(hours=7)) is None
+
+
+def test_what_grows_graver_is_told_once_more_and_no_more_if_it_shrinks() -> None:
+    teller = Teller()
+    for minute, severity in enumerate([1, 1, 3, 2, 3, 1]):
+        teller.look(minute, trouble(0, severity=Severity(severity)))
+
+    assert teller.news == [News.BEGAN, News.GRAVER]
+
+
+def test_what_is_silenced_is_told_when_the_silence_is_over() -> None:
+    teller = Teller(silences=(Silence(until=at(30), resource="nfs-07"),))
+
+    held = teller.look(10, trouble(5), trouble(6, resource="lun-1"))
+    teller.look(31, trouble(5), trouble(6, resource="lun-1"))
+
+    assert [(one.reason, one.until) for one in held.held] == [("it is silenced", at(30))]
+    assert [(when, name) for when, _, name in teller.said] == [
+        (at(10), "lun-1"), (at(31), "nfs-07"),
+    ]  # fmt: skip
+
+
+def test_maintenance_tells_nothing_and_no_end_of_it() -> None:
+    teller = Teller()
+
+    teller.look(1, trouble(0, is_muted=True))
+    teller.look(9, trouble(0, 8, is_muted=True))
+
+    assert teller.said == []
+
+
+def test_end_is_told_in_the_quiet_too() -> None:
+    quiet = QuietHours(begins=time(12, 30), ends=time(20))
+    teller = Teller(Rule(name="day", quiet=quiet))
+
+    teller.look(1, trouble(0))
+    teller.look(60, trouble(0, 59))
+
+    assert teller.news == [News.BEGAN, News.OVER]
+
+
+def test_incident_that_was_withdrawn_is_over_for_who_was_told() -> None:
+    teller = Teller()
+
+    teller.look(1, trouble(0))
+    teller.look(5)
+    teller.look(6)
+
+    assert teller.news == [News.BEGAN, News.OVER]
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_told"),
+    [
+        (Rule(name="x", least=Severity.PROMISE_MISSED), False),
+        (Rule(name="x", resources=frozenset({"nfs-07"})), True),
+        (Rule(name="x", resources=frozenset({"lun-1"})), False),
+        (Rule(name="x", tags=frozenset({"site=east", "site=west"})), True),
+        (Rule(name="x", tags=frozenset({"site=west"})), False),
+        (Rule(name="x", teams=frozenset({"databases"})), True),
+        (Rule(name="x", teams=frozenset({"web"})), False),
+    ],
+)
+def test_rule_is_about_what_it_names(rule: Rule, is_told: bool) -> None:
+    teller = Teller(rule)
+    one = trouble(0, tags=frozenset({"site=east"}), teams=frozenset({"databases"}))
+
+    teller.look(1, one)
+
+    assert bool(teller.said) is is_told
+
+
+def test_one_that_was_over_before_a_look_is_not_told() -> None:
+    teller = Teller()
+
+    teller.look(9, trouble(0, 3))
+
+    assert teller.said == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (Rule(name=" "), "name"),
+        (Rule(name="x", quiet=QuietHours(begins=time(1), ends=time(1))), "different"),
+        (Rule(name="x", quiet=QuietHours(begins=time(1), ends=time(2), zone="Mars")), "Mars"),
+        (Rule(name="x", quiet=QuietHours(begins=time(1), ends=time(2), days=frozenset())), "mon"),
+    ],
+)
+def test_rule_that_cannot_be_is_told_why(wrong: Rule, word: str) -> None:
+    (problem,) = problems_of_rule(wrong)
+
+    assert word in problem
+
+
+def test_rules_of_all_days_have_no_problem() -> None:
+    quiet = QuietHours(begins=time(22), ends=time(7), zone="Europe/Berlin")
+
+    assert problems_of_rule(replace(RULE, quiet=quiet)) == []
+    assert len(WEEKDAYS) == 7

@@ -1,0 +1,341 @@
+"""From an incident to a message that somebody got, over real mail and web servers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from accounts.models.audit import AuditEntry
+from advisor.errors import DecisionRefused
+from advisor.models import (
+    ChannelKind,
+    Delivery,
+    DeliveryState,
+    Incident,
+    MaintenanceWindow,
+    NotificationChannel,
+    Resource,
+)
+from advisor.notifications import deliver
+from advisor.notifications.look import look
+from config.database_roles import DatabaseRole
+from tests.advisor.notifications.conftest import NOW
+from tests.advisor.notifications.receivers import MailSink, WebSink
+from tests.advisor.notifications.support import channel, pass_time, rule
+from tests.advisor.scenario import Cluster
+from tests.config.roles import acting_as, make_roles
+
+MINUTE = timedelta(minutes=1)
+
+
+def hook(cluster: Cluster, web: WebSink) -> NotificationChannel:
+    return channel(cluster, ChannelKind.WEBHOOK, f"{web.url}/hook?team=storage", NOW)
+
+
+def test_mail_says_who_takes_what_and_where_to_look(
+    cluster: Cluster, incident: Incident, mail: MailSink
+) -> None:
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org, bob@example.org", NOW), NOW)
+
+    pass_time(cluster, NOW, minutes=5)
+
+    (letter,) = mail.letters
+    body = letter.get_body(("plain",))
+    assert body is not None
+    text = body.get_content()
+    assert letter["Subject"] == "[Sluice] h1/up0 is congested, and a reservation is missed"
+    assert letter["To"] == "ann@example.org, bob@example.org"
+    assert "since 2026-11-20 11:57 UTC, for 3 minutes" in text
+    assert "More than its due takes: web-3." in text
+    assert "Less than its due gets: web-1." in text
+    assert f"https://sluice.example.net/incidents/{incident.pk}/" in text
+
+
+def test_webhook_is_signed_by_the_secret_that_both_know(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    by = hook(cluster, web)
+    rule(by, NOW)
+
+    pass_time(cluster, NOW)
+
+    (post,) = web.posts
+    stamp, _, signed = post.headers["Sluice-Signature"].partition(",v1=")
+    expected = hmac.new(by.secret.encode(), digestmod=hashlib.sha256)
+    expected.update(stamp.removeprefix("t=").encode() + b"." + post.body)
+    assert (post.path, signed) == ("/hook?team=storage", expected.hexdigest())
+    facts = json.loads(post.body)["facts"]
+    assert facts | {"since": "", "advice": None} == {
+        "resource": "h1/up0", "news": "began", "severity": "promise missed", "since": "",
+        "until": None, "incident": incident.pk, "advice": None,
+    }  # fmt: skip
+
+
+def test_chat_service_gets_it_by_apprise(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    address = f"mmost://{web.url.removeprefix('http://')}/{'k' * 24}"
+    rule(channel(cluster, ChannelKind.SERVICE, address, NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    (post,) = web.posts
+    assert post.path == f"/hooks/{'k' * 24}"
+    assert "h1/up0 is congested" in json.loads(post.body)["text"]
+
+
+def test_incident_is_told_once_and_its_end_once(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    rule(hook(cluster, web), NOW)
+
+    pass_time(cluster, NOW, minutes=10)
+    Incident.objects.filter(pk=incident.pk).update(ended_at=NOW + 10 * MINUTE)
+    pass_time(cluster, NOW + 11 * MINUTE, minutes=10)
+
+    assert [json.loads(one.body)["facts"]["news"] for one in web.posts] == ["began", "over"]
+
+
+def test_incident_that_is_made_anew_by_windows_judged_again_is_not_told_again(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    rule(hook(cluster, web), NOW)
+    pass_time(cluster, NOW)
+
+    Incident.objects.filter(pk=incident.pk).update(withdrawn_at=NOW)
+    Incident.objects.create(
+        organisation=cluster.organisation, resource=cluster.uplink,
+        started_at=NOW - 9 * MINUTE, peak_value=0.98, threshold=0.9, windows=50,
+    )  # fmt: skip
+    pass_time(cluster, NOW + MINUTE, minutes=5)
+
+    assert len(web.posts) == 1
+
+
+def test_incident_that_was_no_contention_is_taken_back(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    rule(hook(cluster, web), NOW)
+    pass_time(cluster, NOW)
+
+    Incident.objects.filter(pk=incident.pk).update(withdrawn_at=NOW)
+    pass_time(cluster, NOW + MINUTE, minutes=2)
+
+    assert [json.loads(one.body)["subject"] for one in web.posts] == [
+        "h1/up0 is congested, and a reservation is missed", "Resolved: h1/up0",
+    ]  # fmt: skip
+
+
+def test_planned_work_is_not_told(cluster: Cluster, incident: Incident, web: WebSink) -> None:
+    rule(hook(cluster, web), NOW)
+    Incident.objects.update(victims=[])
+    MaintenanceWindow.objects.create(
+        organisation=cluster.organisation, name="backup", starts_at=NOW - 9 * MINUTE,
+        length_s=3600.0,
+    )  # fmt: skip
+
+    pass_time(cluster, NOW, minutes=5)
+
+    assert web.posts == []
+
+
+def test_server_that_is_down_gets_it_when_it_is_back_and_only_once(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    rule(hook(cluster, web), NOW)
+    web.statuses = [503, 500]
+
+    pass_time(cluster, NOW, minutes=10)
+
+    keys = {one.headers["Idempotency-Key"] for one in web.posts}
+    assert (len(web.posts), len(keys)) == (3, 1)
+    row = Delivery.objects.get()
+    assert (row.state, row.attempts) == (DeliveryState.SENT, 3)
+
+
+@pytest.mark.parametrize("status", [302, 400, 404])
+def test_what_is_refused_is_not_tried_again(
+    cluster: Cluster, incident: Incident, web: WebSink, status: int
+) -> None:
+    rule(hook(cluster, web), NOW)
+    web.statuses = [status]
+
+    pass_time(cluster, NOW, minutes=5)
+
+    row = Delivery.objects.get()
+    assert (len(web.posts), row.state, row.reason) == (
+        1, DeliveryState.GIVEN_UP, f"it answers {status}",
+    )  # fmt: skip
+
+
+def test_mail_that_is_refused_for_now_goes_later(
+    cluster: Cluster, incident: Incident, mail: MailSink
+) -> None:
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org", NOW), NOW)
+    mail.answer = "451 greylisted"
+    pass_time(cluster, NOW)
+    mail.answer = "250 OK"
+
+    pass_time(cluster, NOW + MINUTE)
+
+    assert len(mail.letters) == 1
+    assert Delivery.objects.get().state == DeliveryState.SENT
+
+
+def test_channel_that_fails_for_long_is_stopped_and_says_why(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    by = hook(cluster, web)
+    rule(by, NOW)
+    web.statuses = [404] * 20
+    for hour in range(8):
+        at = NOW + timedelta(hours=hour)
+        Incident.objects.update(started_at=at, ended_at=None)
+        pass_time(cluster, at)
+        Incident.objects.update(ended_at=at + MINUTE)
+        pass_time(cluster, at + 2 * MINUTE)
+
+    by.refresh_from_db()
+    assert by.stopped_because == (
+        "5 messages in a row could not be sent; the last: it answers 404"
+    )
+    assert len(web.posts) == deliver.MOST_FAILURES
+
+
+def test_worker_that_is_killed_while_it_sends_loses_nothing(
+    cluster: Cluster, incident: Incident, web: WebSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule(hook(cluster, web), NOW)
+    look(cluster.organisation.pk, now=NOW)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(deliver, "_note_sent", killed)
+        with pytest.raises(KeyboardInterrupt):
+            deliver.deliver_next(cluster.organisation.pk, now=NOW)
+    pass_time(cluster, NOW + MINUTE)
+    assert len(web.posts) == 1
+    pass_time(cluster, NOW + 3 * MINUTE)
+
+    assert len({one.headers["Idempotency-Key"] for one in web.posts}) == 1
+    assert Delivery.objects.get().state == DeliveryState.SENT
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "0.0.0.0"]
+)
+def test_webhook_leads_nowhere_inside_unless_that_is_allowed(
+    cluster: Cluster, incident: Incident, settings: Any, host: str
+) -> None:
+    settings.NOTIFY_INSIDE = False
+    rule(channel(cluster, ChannelKind.WEBHOOK, f"http://{host}:9/", NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    row = Delivery.objects.get()
+    assert row.state == DeliveryState.GIVEN_UP
+    assert "is inside of this server's network" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "address"),
+    [
+        (ChannelKind.WEBHOOK, "ftp://example.org/"),
+        (ChannelKind.WEBHOOK, "https://user:secret@example.org/"),
+        (ChannelKind.WEBHOOK, "https://exa mple.org/"),
+        (ChannelKind.WEBHOOK, "https://example.org:70000/"),
+        (ChannelKind.WEBHOOK, "nonsense"),
+        (ChannelKind.SERVICE, "json://127.0.0.1/"),
+        (ChannelKind.SERVICE, "file:///etc/passwd"),
+        (ChannelKind.SERVICE, "slack://"),
+        (ChannelKind.MAIL, "ann@example.org, nobody"),
+        (ChannelKind.MAIL, "ann@example.org\nBcc: eve@example.org"),
+        (ChannelKind.MAIL, ""),
+    ],
+)
+def test_address_that_cannot_be_is_refused_when_it_is_stated(
+    cluster: Cluster, mail: MailSink, kind: ChannelKind, address: str
+) -> None:
+    with pytest.raises(DecisionRefused):
+        channel(cluster, kind, address, NOW)
+
+    assert not NotificationChannel.objects.exists()
+
+
+def test_names_in_a_letter_are_text(cluster: Cluster, incident: Incident, mail: MailSink) -> None:
+    Incident.objects.update(aggressors=[{"workload": "<img src=x onerror=alert(1)>"}])
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org", NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    body = mail.letters[0].get_body(("html",))
+    assert body is not None
+    assert "<img" not in body.get_content()
+    assert "&lt;img" in body.get_content()
+
+
+def test_two_schedulers_tell_it_once(cluster: Cluster, incident: Incident, web: WebSink) -> None:
+    rule(hook(cluster, web), NOW)
+
+    assert [look(cluster.organisation.pk, now=NOW) for _ in range(3)] == [1, 0, 0]
+
+
+def test_channel_that_is_removed_takes_its_waiting_messages_along(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    by = hook(cluster, web)
+    rule(by, NOW)
+    look(cluster.organisation.pk, now=NOW)
+    by.delete()
+
+    pass_time(cluster, NOW, minutes=2)
+
+    assert web.posts == []
+    assert not Delivery.objects.exists()
+
+
+def test_worker_has_the_rights_for_it(cluster: Cluster, incident: Incident, web: WebSink) -> None:
+    rule(hook(cluster, web), NOW)
+    make_roles()
+
+    with acting_as(DatabaseRole.WORKER):
+        pass_time(cluster, NOW)
+
+    assert len(web.posts) == 1
+
+
+def test_who_stated_it_is_in_the_audit_chain(cluster: Cluster, web: WebSink) -> None:
+    rule(hook(cluster, web), NOW)
+
+    told = AuditEntry.objects.filter(organisation=cluster.organisation).order_by("number")
+    assert [(one.actor, one.action) for one in told][-2:] == [
+        ("command line", "state a channel"), ("command line", "state a rule of notifications"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("resources", [1, 30])
+def test_cost_of_a_look_does_not_grow_with_what_is_open(
+    cluster: Cluster, web: WebSink, resources: int, django_assert_max_num_queries: Any
+) -> None:
+    """Of what is open, and told already."""
+    for number in range(resources):
+        made = Resource.objects.create(
+            organisation=cluster.organisation, name=f"lun-{number}", kind="datastore",
+            unit="iops", capacity=1000.0, mode="floor", threshold=15.0, activity_floor=1.0,
+        )  # fmt: skip
+        Incident.objects.create(
+            organisation=cluster.organisation, resource=made, started_at=NOW, windows=9
+        )
+    rule(hook(cluster, web), NOW)
+    look(cluster.organisation.pk, now=NOW)
+
+    with django_assert_max_num_queries(16, connection=connection):
+        assert look(cluster.organisation.pk, now=NOW + MINUTE) == 0
