@@ -14,7 +14,6 @@ from advisor.core.device.latency_layers import (
     split_latency,
 )
 from advisor.models import Resource
-from ingest.core.catalogue import DISKIO, GAUGE
 from ingest.core.mapping import Form
 
 GUEST, KERNEL, QUEUE = (
@@ -44,18 +43,16 @@ def read_latency_layers(
     with connection.cursor() as cursor:
         cursor.execute(
             _MEANS,
-            {
-                "hosts": [host for host, _ in devices],
-                "devices": [device for _, device in devices],
-                "since": since,
-                "until": until,
-                "rate": Form.RATE.value,
-                "carried": DISKIO.name,
-                "gauge": GAUGE.name,
-                "guest": GUEST,
-                "kernel": KERNEL,
-                "queue": QUEUE,
-            },
+            [
+                [host for host, _ in devices],
+                [device for _, device in devices],
+                since,
+                until,
+                Form.RATE.value,
+                GUEST,
+                KERNEL,
+                QUEUE,
+            ],
         )
         rows = cursor.fetchall()
     return [
@@ -72,36 +69,10 @@ def read_latency_layers(
     ]
 
 
-_MEANS = f"""
-WITH device AS (
-    SELECT * FROM unnest(%(hosts)s::bigint[], %(devices)s::text[]) AS own(host_id, subject)
-), carried AS (
-    SELECT device.*, sample.time, sample.reads + sample.writes AS ios,
-           sample.read_time + sample.write_time AS took
-      FROM device
-      JOIN ingest_series AS series USING (host_id, subject)
-      JOIN {DISKIO.table} AS sample ON sample.series_id = series.id
-     WHERE series.measurement = %(carried)s AND series.form = %(rate)s
-       AND sample.time > %(since)s AND sample.time <= %(until)s
-), said AS (
-    SELECT device.*, series.tags ->> 'field' AS field, sample.time, sample.value
-      FROM device
-      JOIN ingest_series AS series USING (host_id, subject)
-      JOIN {GAUGE.table} AS sample ON sample.series_id = series.id
-     WHERE series.measurement = %(gauge)s
-       AND series.tags ->> 'field' IN (%(guest)s, %(kernel)s, %(queue)s)
-       AND sample.time > %(since)s AND sample.time <= %(until)s
-), weighed AS (
-    SELECT host_id, subject, field, sum(value * ios) / nullif(sum(ios), 0) AS ms,
-           sum(took)::float8 / nullif(sum(ios), 0) AS device_ms
-      FROM carried JOIN said USING (host_id, subject, time)
-     GROUP BY host_id, subject, field
+_MEANS = """
+SELECT * FROM ingest_read_latency_layers(
+    %s::bigint[], %s::text[], %s::timestamptz, %s::timestamptz,
+    %s::text, %s::text, %s::text, %s::text
 )
-SELECT host.name, subject,
-       max(ms) FILTER (WHERE field = %(guest)s), max(ms) FILTER (WHERE field = %(kernel)s),
-       max(ms) FILTER (WHERE field = %(queue)s), max(device_ms) FILTER (WHERE field = %(guest)s)
-  FROM weighed JOIN ingest_host AS host ON host.id = host_id
- GROUP BY host.name, subject
- ORDER BY host.name, subject
-"""  # noqa: S608  # of this file
+"""
 """Each I/O counts once, so that means of the parts are of the same I/Os as that of the whole."""

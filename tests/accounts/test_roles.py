@@ -11,7 +11,8 @@ ALLOWED = {
     Role.OPERATOR: {Action.DECIDE},
     Role.ADMIN: {
         Action.DECIDE,
-        Action.MANAGE_MEMBERS, Action.MANAGE_TOKENS, Action.MANAGE_LADDER, Action.CARRY_OUT,
+        Action.MANAGE_MEMBERS, Action.MANAGE_TOKENS, Action.MANAGE_NOTIFICATIONS,
+        Action.MANAGE_LADDER, Action.CARRY_OUT,
     },
     Role.OWNER: set(Action),
 }  # fmt: skip

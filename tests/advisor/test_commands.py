@@ -16,7 +16,7 @@ from enforcers.config import load
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from tests.advisor.agent_passes import agent_pass
-from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 
@@ -291,6 +291,7 @@ def test_policy_is_told_by_the_last_link_that_holds(
     for reservation in (60 * MBIT, 75 * MBIT):
         advice = propose(cluster, reservation=reservation)
         sluice("approve", str(advice.pk), "--user", "owner")
+        end_guards()
     before = sluice_json("policy")
     agent_pass(cluster.enrolment.host, at=NOW)
     after = sluice_json("policy")

@@ -9,7 +9,7 @@ import pytest
 from accounts.models import AuditEntry, Organisation
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.models import LadderRule, PolicyRollout, Recommendation
-from tests.web.api.asking import Program
+from tests.web.api.asking import Program, program_of
 from tests.web.api.test_door import problem
 from tests.web.api.test_stated import done
 from tests.web.fleet import Fleet
@@ -97,7 +97,13 @@ def test_viewer_changes_nothing(viewing: Program, method: str, path: str, body: 
     assert not LadderRule.objects.exists()
 
 
-def test_rule_is_stated_changed_and_removed(fleet: Fleet, program: Program) -> None:
+@pytest.fixture
+def ruling(fleet: Fleet) -> Program:
+    """Of the owner, for rules take an admin."""
+    return program_of(fleet.people.owner, fleet.organisation)
+
+
+def test_rule_is_stated_changed_and_removed(fleet: Fleet, ruling: Program) -> None:
     resource = fleet.resources["nfs-07"]
     body = {
         "name": "christmas", "resource_id": resource.pk, "tier": "high", "kind": "policy",
@@ -106,15 +112,15 @@ def test_rule_is_stated_changed_and_removed(fleet: Fleet, program: Program) -> N
         "second_person": True, **FREEZE,
     }  # fmt: skip
 
-    made = done(program("PUT", "ladder-rules", body))
+    made = done(ruling("PUT", "ladder-rules", body))
     path = f"ladder-rules/{made['id']}"
-    tag = program("GET", path)["ETag"]
+    tag = ruling("GET", path)["ETag"]
     less = done(
-        program("PUT", "ladder-rules", {"name": "christmas", "second_person": True}, if_match=tag)
+        ruling("PUT", "ladder-rules", {"name": "christmas", "second_person": True}, if_match=tag)
     )
-    stale = program("PUT", "ladder-rules", body, if_match=tag)
-    listed = program.read("ladder-rules")["items"]
-    gone = program("DELETE", path)
+    stale = ruling("PUT", "ladder-rules", body, if_match=tag)
+    listed = ruling.read("ladder-rules")["items"]
+    gone = ruling("DELETE", path)
 
     assert made["resource"] == "nfs-07"
     assert {name: made[name] for name in body} == body | {"frozen_from": "2026-12-19T23:00:00Z"}
@@ -135,11 +141,18 @@ def test_rule_is_stated_changed_and_removed(fleet: Fleet, program: Program) -> N
         ({"cooldown_s": 0.0}, "a cool-down is longer than nothing"),
     ],
 )
-def test_rule_that_cannot_be_is_refused(program: Program, wrong: dict[str, Any], why: str) -> None:
-    answer = program("PUT", "ladder-rules", {"name": "a", **wrong})
+def test_rule_that_cannot_be_is_refused(ruling: Program, wrong: dict[str, Any], why: str) -> None:
+    answer = ruling("PUT", "ladder-rules", {"name": "a", **wrong})
 
     assert problem(answer) == (409, "refused")
     assert why in answer.json()["detail"]
+    assert not LadderRule.objects.exists()
+
+
+def test_operator_states_no_rule(program: Program) -> None:
+    answer = program("PUT", "ladder-rules", {"name": "a", "level": "tell"})
+
+    assert problem(answer) == (403, "not_allowed")
     assert not LadderRule.objects.exists()
 
 
@@ -150,10 +163,10 @@ def test_rule_of_a_resource_elsewhere_is_refused(fleet: Fleet, foreign: Program)
 
 
 def test_strangers_see_neither_rules_nor_rollouts(
-    program: Program, foreign: Program, rollout: PolicyRollout
+    ruling: Program, foreign: Program, rollout: PolicyRollout
 ) -> None:
-    rule = done(program("PUT", "ladder-rules", {"name": "a", "level": "tell"}))
-    done(program("POST", "rollout-terms/stop", {"reason": "ours"}))
+    rule = done(ruling("PUT", "ladder-rules", {"name": "a", "level": "tell"}))
+    done(ruling("POST", "rollout-terms/stop", {"reason": "ours"}))
 
     assert foreign.read("rollouts")["items"] == foreign.read("ladder-rules")["items"] == []
     assert foreign.read("rollout-terms")["stopped_at"] is None

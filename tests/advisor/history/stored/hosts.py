@@ -97,7 +97,8 @@ def drop_samples() -> None:
         for measurement in MEASUREMENTS:
             cursor.execute(f"DELETE FROM {measurement.table}")
             # A commit empties it; a test has none.
-            cursor.execute(f"DROP TABLE IF EXISTS pg_temp.staged_{measurement.name}")
+            staged = measurement.table.replace("ingest_", "staged_")
+            cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{staged}")
 
 
 def row_count(level: Level) -> int:
