@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from accounts.models import Organisation
 from advisor.advice.registry import KINDS
-from advisor.core.ladder.change_window import zone_of
 from advisor.core.ladder.rule import Level
 from advisor.core.resource import Tier
+from advisor.core.weekly_window import zone_of
 from advisor.decisions.policy_file.decide.quantities import length_text, parse_length
 from advisor.errors import DecisionRefused
 from advisor.models import LadderRule, Resource

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
-from zoneinfo import ZoneInfo, available_timezones
+
+from advisor.core.weekly_window import closes_at, parse_window, zone_of
 
 SAME = timedelta(minutes=2)
 """What begins so soon after the end of what was told is the same."""
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class Severity(IntEnum):
@@ -58,41 +58,19 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuietHours:
-    """Each of these days from one time to another, past midnight if that is the earlier."""
-
-    begins: time
-    ends: time
-    days: frozenset[str] = frozenset(WEEKDAYS)
-    zone: str = "UTC"
-
-    def ends_at(self, now: datetime) -> datetime | None:
-        """When the quiet that holds now ends; None if none holds."""
-        local = now.astimezone(ZoneInfo(self.zone))
-        found = [self._end_of(local, days_ago) for days_ago in (0, 1)]
-        return max((end for end in found if end is not None), default=None)
-
-    def _end_of(self, local: datetime, days_ago: int) -> datetime | None:
-        day = local.date() - timedelta(days=days_ago)
-        if WEEKDAYS[day.weekday()] not in self.days:
-            return None
-        last = day if self.begins < self.ends else day + timedelta(days=1)
-        begin = datetime.combine(day, self.begins, tzinfo=local.tzinfo)
-        end = datetime.combine(last, self.ends, tzinfo=local.tzinfo)
-        # By instants: a night in which clocks change is an hour shorter or longer.
-        return end if begin.timestamp() <= local.timestamp() < end.timestamp() else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is told by it; empty names are all. A stall breaks the quiet with `grave_anyway`."""
+    """What is told by it; empty names are all. `quiet` are windows such as `Mon-Fri 22:00 9h`.
+
+    With `grave_anyway` a stall breaks the quiet.
+    """
 
     name: str
     least: Severity = Severity.CONGESTED
     resources: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     teams: frozenset[str] = frozenset()
-    quiet: QuietHours | None = None
+    quiet: tuple[str, ...] = ()
+    zone: str = "UTC"
     grave_anyway: bool = True
     tells_end: bool = True
 
@@ -156,15 +134,13 @@ class Outcome:
 
 def problems_of_rule(rule: Rule) -> list[str]:
     """What is wrong with a rule, in words; empty if nothing is."""
-    quiet, found = rule.quiet, []
-    if not rule.name.strip():
-        found.append("a rule needs a name")
-    if quiet is not None and quiet.zone not in available_timezones():
-        found.append(f'there is no time zone "{quiet.zone[:64]}"; such as Europe/Berlin')
-    if quiet is not None and quiet.begins == quiet.ends:
-        found.append("quiet hours begin and end at different times")
-    if quiet is not None and (not quiet.days or quiet.days - set(WEEKDAYS)):
-        found.append(f"days are {', '.join(WEEKDAYS)}")
+    found = [] if rule.name.strip() else ["a rule needs a name"]
+    try:
+        zone_of(rule.zone)
+        for text in rule.quiet:
+            parse_window(text)
+    except ValueError as error:
+        found.append(str(error))
     return found
 
 
@@ -229,7 +205,7 @@ def _reason_to_wait(
     if ends:
         return Held(trouble=trouble, reason="it is silenced", until=max(ends))
     is_let_through = rule.grave_anyway and trouble.severity == Severity.STALLED
-    quiet_until = None if rule.quiet is None else rule.quiet.ends_at(now)
+    quiet_until = closes_at(rule.quiet, rule.zone, now=now)
     if quiet_until is not None and not is_let_through:
         return Held(trouble=trouble, reason="these are quiet hours", until=quiet_until)
     return None

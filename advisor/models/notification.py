@@ -82,9 +82,7 @@ class NotificationRule(models.Model):
         ],
     )
     resources = models.ManyToManyField(Resource, blank=True, related_name="notification_rules")
-    quiet_from = models.TimeField(null=True, blank=True)
-    quiet_until = models.TimeField(null=True, blank=True)
-    quiet_days = models.JSONField(default=list, help_text="Such as mon; empty: every day")
+    quiet = models.JSONField(default=list, help_text="Such as Mon-Fri 22:00 9h, in the zone")
     zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
     grave_anyway = models.BooleanField(default=True)
     tells_end = models.BooleanField(default=True)

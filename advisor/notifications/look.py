@@ -17,7 +17,6 @@ from advisor.core.notifying import (
     Held,
     News,
     Outcome,
-    QuietHours,
     Rule,
     Severity,
     Silence,
@@ -47,15 +46,12 @@ def organisations_with_rules() -> list[int]:
 
 def rule_of(row: NotificationRule, resources: Iterable[Resource]) -> Rule:
     """The rule that a row states of these resources; of all, without any."""
-    quiet = None
-    if row.quiet_from is not None and row.quiet_until is not None:
-        days = {"days": frozenset(row.quiet_days)} if row.quiet_days else {}
-        quiet = QuietHours(begins=row.quiet_from, ends=row.quiet_until, zone=row.zone, **days)
     return Rule(
         name=row.name,
         least=Severity(row.least),
         resources=frozenset(one.name for one in resources),
-        quiet=quiet,
+        quiet=tuple(row.quiet),
+        zone=row.zone,
         grave_anyway=row.grave_anyway,
         tells_end=row.tells_end,
     )

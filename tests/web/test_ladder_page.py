@@ -141,7 +141,7 @@ WRONG = {
     "tier": ({"tier": "best"}, '"best" is no tier'),
     "kind": ({"kind": "magic"}, '"magic" is no kind of advice'),
     "level": ({"level": "dance"}, '"dance" is no level'),
-    "window": ({"windows": "Sat"}, "no change window"),
+    "window": ({"windows": "Sat"}, "no window of the week"),
     "many windows": ({"windows": "Sat 22:00 6h\n" * 21}, "21 windows"),
     "zone": ({"zone": "Mars"}, "not a time zone"),
     "half a freeze": ({"frozen_until": ""}, "a beginning and an end"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from advisor.core.ladder.change_window import parse_window, zone_of
 from advisor.core.resource import Tier
+from advisor.core.weekly_window import parse_window, zone_of
 from ingest.core.lengths import LONGEST_STATED_NAME
 
 

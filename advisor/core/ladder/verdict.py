@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from advisor.core.ladder.change_window import opens_at
 from advisor.core.ladder.rule import DEFAULT, LadderRule, Level
 from advisor.core.resource import Tier
+from advisor.core.weekly_window import opens_at
 
 DAY = timedelta(days=1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.core.management.base import CommandError
@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.actor import COMMAND_LINE
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
-from advisor.core.notifying import WEEKDAYS, Held, Severity
+from advisor.core.notifying import Held, Severity
 from advisor.decisions.policy_file.decide.quantities import parse_length
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import (
@@ -127,8 +127,10 @@ def _add_rule(rule: ArgumentParser) -> None:
     rule.add_argument("--channel", required=True)
     rule.add_argument("--at-least", choices=[*SEVERITIES], default="congested", help="(congested)")
     rule.add_argument("--resource", action="append", default=[], dest="resources", help="repeat")
-    rule.add_argument("--quiet", metavar="FROM-UNTIL", help="such as 22:00-07:00")
-    rule.add_argument("--days", nargs="+", choices=WEEKDAYS, default=[], help="of the quiet (all)")
+    rule.add_argument(
+        "--quiet", action="append", default=[], metavar="WINDOW",
+        help="tell nothing then, such as 'Mon-Sun 22:00 9h'; repeat",
+    )  # fmt: skip
     rule.add_argument("--zone", default="UTC", help="of the quiet hours, such as Europe/Berlin")
     rule.add_argument(
         "--quiet-for-stalls", action="store_true", help="else a stall breaks the quiet"
@@ -155,16 +157,13 @@ def _try(organisation: Organisation, options: dict[str, Any]) -> None:
 
 
 def _set_rule(organisation: Organisation, options: dict[str, Any]) -> None:
-    quiet_from, quiet_until = _quiet(options["quiet"])
     state.state_notification_rule(
         NotificationRule(
             organisation=organisation,
             name=options["name"],
             channel=_named(NotificationChannel, organisation, options["channel"]),
             least=SEVERITIES[options["at_least"]].value,
-            quiet_from=quiet_from,
-            quiet_until=quiet_until,
-            quiet_days=options["days"],
+            quiet=options["quiet"],
             zone=options["zone"],
             grave_anyway=not options["quiet_for_stalls"],
             tells_end=not options["no_end"],
@@ -211,16 +210,6 @@ def _named(model: type[Stated], organisation: Organisation, name: str) -> Stated
     return found
 
 
-def _quiet(text: str | None) -> tuple[time | None, time | None]:
-    if text is None:
-        return None, None
-    begins, _, ends = text.partition("-")
-    try:
-        return time.fromisoformat(begins), time.fromisoformat(ends)
-    except ValueError as error:
-        raise CommandError(f'"{text}" are no hours; write them like 22:00-07:00') from error
-
-
 def _channel_row(row: NotificationChannel, options: dict[str, Any]) -> dict[str, Any]:
     """The secret is shown to who sets the channel; a service's address is one itself."""
     leads_to = row.address
@@ -240,10 +229,6 @@ def _is_set(row: NotificationChannel, options: dict[str, Any]) -> bool:
 
 
 def _rule_row(row: NotificationRule, now: datetime) -> dict[str, Any]:
-    quiet = None
-    if row.quiet_from is not None and row.quiet_until is not None:
-        days = " ".join([*row.quiet_days, ""])
-        quiet = f"{days}{row.quiet_from:%H:%M}-{row.quiet_until:%H:%M} {row.zone}"
     held = held_back(row, now=now)
     return {
         "name": row.name,
@@ -251,7 +236,7 @@ def _rule_row(row: NotificationRule, now: datetime) -> dict[str, Any]:
         "at_least": Severity(row.least).words,
         "resources": [one.name for one in row.resources.all()],
         "of": ", ".join(one.name for one in row.resources.all()) or "everything",
-        "quiet": quiet,
+        "quiet": f"{', '.join(row.quiet)} {row.zone}" if row.quiet else None,
         "stalls_break_the_quiet": row.grave_anyway,
         "tells_end": row.tells_end,
         "held_back": [_held_row(one) for one in held],

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from advisor.core.forecast.calibration import Coverage
 from advisor.core.ladder.acting import Grounds, why_not_act
-from advisor.core.ladder.change_window import opens_at, parse_window
 from advisor.core.ladder.rule import Freeze, LadderRule, Level, problems_of_rule
 from advisor.core.ladder.verdict import Affected, Change, Past, verdict
 from advisor.core.resource import Tier
+from advisor.core.weekly_window import closes_at, opens_at, parse_window
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)  # A Friday.
 HOUR = timedelta(hours=1)
@@ -191,6 +191,33 @@ def test_window_keeps_its_wall_clock_time_over_summer_time() -> None:
     assert opens_at(["Sat 22:00 1h"], "Europe/Berlin", now=before) == before.replace(hour=21)
     after = before + timedelta(days=7)
     assert opens_at(["Sat 22:00 1h"], "Europe/Berlin", now=after) == after.replace(hour=20)
+
+
+def test_windows_close_when_the_last_of_those_that_are_open_does() -> None:
+    # Past midnight, in the night in which Berlin's clock goes forward: nine hours by the clock
+    # on the wall would be eight.
+    texts = ["Sat 22:00 9h", "Sat 20:00 3h"]
+    saturday = datetime(2026, 3, 28, tzinfo=UTC)
+
+    closes = [
+        closes_at(texts, "Europe/Berlin", now=saturday + timedelta(hours=hours))
+        for hours in (18, 19, 21, 29, 30)
+    ]
+
+    last = saturday + timedelta(hours=30)
+    assert closes == [None, saturday + timedelta(hours=22), last, last, None]
+
+
+@given(
+    text=st.sampled_from(["Sat 22:00 6h", "Mon-Fri 01:00 90min", "Sun 00:00 168h"]),
+    minutes=st.integers(0, 10_080),
+)
+def test_a_window_is_open_or_opens(text: str, minutes: int) -> None:
+    now = NOW + timedelta(minutes=minutes)
+    opens, closes = (each([text], "Europe/Berlin", now=now) for each in (opens_at, closes_at))
+
+    assert (opens is None) is (closes is not None)
+    assert (opens or closes) > now
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from hypothesis import strategies as st
 
 from advisor.core.notifying import (
     SAME,
-    WEEKDAYS,
     News,
     Outcome,
-    QuietHours,
     Rule,
     Severity,
     Silence,
@@ -25,6 +22,7 @@ from advisor.core.notifying import (
     news_of,
     problems_of_rule,
 )
+from advisor.core.weekly_window import closes_at
 
 START = datetime(2026, 3, 28, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -111,8 +109,8 @@ def test_each_is_told_once_that_it_began_and_once_that_it_is_over(
 def test_nothing_but_a_stall_is_told_in_quiet_hours_and_what_goes_on_is_told_after_them(
     begin: int, length: int, severity: Severity
 ) -> None:
-    quiet = QuietHours(begins=time(22), ends=time(7, 30), zone="Europe/Berlin")
-    teller = Teller(Rule(name="day", quiet=quiet))
+    rule = Rule(name="day", quiet=("Mon-Sun 22:00 9h",), zone="Europe/Berlin")
+    teller = Teller(rule)
     for minute in range(0, begin + length + 30, 10):
         if minute >= begin:
             until = begin + length if minute >= begin + length else None
@@ -120,43 +118,15 @@ def test_nothing_but_a_stall_is_told_in_quiet_hours_and_what_goes_on_is_told_aft
 
     for when, news, _ in teller.said:
         if news == News.BEGAN and severity != Severity.STALLED:
-            assert quiet.ends_at(when) is None
+            assert closes_at(rule.quiet, rule.zone, now=when) is None
     was_open = range(-(-begin // 10) * 10, begin + length, 10)
-    loud = [m for m in was_open if severity == Severity.STALLED or quiet.ends_at(at(m)) is None]
+    loud = [
+        m
+        for m in was_open
+        if severity == Severity.STALLED or closes_at(rule.quiet, rule.zone, now=at(m)) is None
+    ]
     assert (News.BEGAN in teller.news) is bool(loud)
     assert teller.news.count(News.OVER) == teller.news.count(News.BEGAN)
-
-
-@pytest.mark.parametrize(
-    ("now", "ends"),
-    [
-        # In the night to the 29th clocks go from 2:00 to 3:00.
-        ("2026-03-28T21:30+01:00", None),
-        ("2026-03-28T22:00+01:00", "2026-03-29T07:30+02:00"),
-        ("2026-03-29T01:59+01:00", "2026-03-29T07:30+02:00"),
-        ("2026-03-29T03:00+02:00", "2026-03-29T07:30+02:00"),
-        ("2026-03-29T07:29+02:00", "2026-03-29T07:30+02:00"),
-        ("2026-03-29T07:30+02:00", None),
-    ],
-)
-def test_quiet_hours_go_past_midnight_and_over_a_change_of_clocks(
-    now: str, ends: str | None
-) -> None:
-    quiet = QuietHours(begins=time(22), ends=time(7, 30), zone="Europe/Berlin")
-
-    found = quiet.ends_at(datetime.fromisoformat(now))
-
-    assert found == (None if ends is None else datetime.fromisoformat(ends))
-
-
-def test_quiet_hours_of_a_day_last_into_the_next_one() -> None:
-    quiet = QuietHours(begins=time(20), ends=time(8), days=frozenset({"fri"}))
-
-    friday, saturday = datetime(2026, 3, 27, tzinfo=UTC), datetime(2026, 3, 28, tzinfo=UTC)
-    assert quiet.ends_at(friday + timedelta(hours=21)) == saturday + timedelta(hours=8)
-    assert quiet.ends_at(saturday + timedelta(hours=7)) == saturday + timedelta(hours=8)
-    assert quiet.ends_at(saturday + timedelta(hours=21)) is None
-    assert quiet.ends_at(friday + timedelta(hours=7)) is None
 
 
 def test_what_grows_graver_is_told_once_more_and_no_more_if_it_shrinks() -> None:
@@ -189,8 +159,7 @@ def test_maintenance_tells_nothing_and_no_end_of_it() -> None:
 
 
 def test_end_is_told_in_the_quiet_too() -> None:
-    quiet = QuietHours(begins=time(12, 30), ends=time(20))
-    teller = Teller(Rule(name="day", quiet=quiet))
+    teller = Teller(Rule(name="day", quiet=("Mon-Sun 12:30 8h",)))
 
     teller.look(1, trouble(0))
     teller.look(60, trouble(0, 59))
@@ -241,19 +210,11 @@ def test_one_that_was_over_before_a_look_is_not_told() -> None:
     ("wrong", "word"),
     [
         (Rule(name=" "), "name"),
-        (Rule(name="x", quiet=QuietHours(begins=time(1), ends=time(1))), "different"),
-        (Rule(name="x", quiet=QuietHours(begins=time(1), ends=time(2), zone="Mars")), "Mars"),
-        (Rule(name="x", quiet=QuietHours(begins=time(1), ends=time(2), days=frozenset())), "mon"),
+        (Rule(name="x", quiet=("at night",)), "at night"),
+        (Rule(name="x", quiet=("Mon 22:00 9h",), zone="Mars"), "Mars"),
     ],
 )
 def test_rule_that_cannot_be_is_told_why(wrong: Rule, word: str) -> None:
     (problem,) = problems_of_rule(wrong)
 
     assert word in problem
-
-
-def test_rules_of_all_days_have_no_problem() -> None:
-    quiet = QuietHours(begins=time(22), ends=time(7), zone="Europe/Berlin")
-
-    assert problems_of_rule(replace(RULE, quiet=quiet)) == []
-    assert len(WEEKDAYS) == 7

@@ -140,7 +140,7 @@ def test_commands_set_explain_and_remove_rules(cluster: Cluster) -> None:
     ("words", "why"),
     [
         ((), "states nothing"),
-        (("--window", "Sat"), "no change window"),
+        (("--window", "Sat"), "no window of the week"),
         (("--window", "Sat 22:00 6h", "--zone", "Mars"), "not a time zone"),
         (("--cool-down", "soon"), "not a length"),
         (("--freeze", "2026-12-20T00:00", "2026-12-21T00:00"), "needs its offset"),

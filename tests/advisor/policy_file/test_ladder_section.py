@@ -30,7 +30,7 @@ HEAD = "sluice: 1\n"
     [
         ("ladder: [{name: r}]", "2: it states nothing"),
         ("ladder: [{name: r, level: act}]", "2: where Sluice acts, the rule states a cool-down"),
-        ("ladder: [{name: r, windows: [Sat]}]", "no change window"),
+        ("ladder: [{name: r, windows: [Sat]}]", "no window of the week"),
         ("ladder: [{name: r, level: tell, zone: Mars}]", "not a time zone"),
         ("ladder: [{name: r, frozen_from: soon}]", "are times like"),
         ("ladder: [{name: r, frozen_from: 2026-01-01T00:00}]", "frozen_from and frozen_until"),

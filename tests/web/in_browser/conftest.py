@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import redis
@@ -14,6 +17,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from ingest.partitions import TABLES
 from tests.lanes import find_browser
+from tests.web.company import CLIENT_ID, SECRET, Company, company_at_work
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import Visit, visit, web_server
 from tests.web.scenario import noisy_neighbour
@@ -40,6 +44,30 @@ def server(
     log = tmp_path_factory.mktemp("web") / "server.log"
     with django_db_blocker.unblock(), web_server(log) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def company() -> Iterator[Company]:
+    """A provider of OpenID Connect, for files whose server knows of one."""
+    with company_at_work() as company:
+        yield company
+
+
+@contextmanager
+def server_of_company(
+    company: Company, log: Path, django_db_blocker: DjangoDbBlocker, **settings: str
+) -> Iterator[str]:
+    """A server that lets people of the group `storage` in as operators of northgate."""
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLUICE_OIDC_ISSUER", company.issuer)
+        patch.setenv("SLUICE_OIDC_CLIENT_ID", CLIENT_ID)
+        patch.setenv("SLUICE_OIDC_CLIENT_SECRET", SECRET)
+        patch.setenv("SLUICE_OIDC_NAME", "Northgate AG")
+        patch.setenv("SLUICE_OIDC_ROLES", json.dumps({"storage": {"northgate": "operator"}}))
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        with web_server(log) as address:
+            yield address
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,16 +9,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 from pytest_django import DjangoDbBlocker
 
-from tests.web.company import CLIENT_ID, SECRET, Company, company_at_work
-from tests.web.in_browser.visit import visit, web_server
+from tests.web.company import Company
+from tests.web.in_browser.conftest import server_of_company
+from tests.web.in_browser.visit import visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.valkey, pytest.mark.usefixtures("fleet")]
-
-
-@pytest.fixture(scope="module")
-def company() -> Iterator[Company]:
-    with company_at_work() as company:
-        yield company
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +26,8 @@ def server(
 ) -> Iterator[str]:
     """A server whose environment names the provider."""
     log = tmp_path_factory.mktemp("web") / "server.log"
-    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLUICE_OIDC_ISSUER", company.issuer)
-        patch.setenv("SLUICE_OIDC_CLIENT_ID", CLIENT_ID)
-        patch.setenv("SLUICE_OIDC_CLIENT_SECRET", SECRET)
-        patch.setenv("SLUICE_OIDC_NAME", "Northgate Cloud")
-        patch.setenv("SLUICE_OIDC_ROLES", json.dumps({"storage": {"northgate": "operator"}}))
-        with web_server(log) as address:
-            yield address
+    with server_of_company(company, log, django_db_blocker) as address:
+        yield address
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -50,7 +38,7 @@ def test_person_logs_in_at_the_company(
     with visit(chromium, server, scheme=scheme) as tab:
         tab.go("/hosts/")
         tab.page.screenshot(path=tmp_path / "login.png")
-        tab.page.get_by_role("button", name="Log in with Northgate Cloud").click()
+        tab.page.get_by_role("button", name="Log in with Northgate AG").click()
         tab.page.wait_for_url(f"{server}/hosts/")
         expect(tab.page.get_by_role("heading", level=1)).to_contain_text("host")
 
@@ -64,6 +52,6 @@ def test_person_whom_nothing_is_open_to_is_told_so(
     company.person = {"sub": "bob", "preferred_username": "bob", "groups": ["canteen"]}
     with visit(chromium, server, scheme=scheme) as tab:
         tab.go("/login/")
-        tab.page.get_by_role("button", name="Log in with Northgate Cloud").click()
+        tab.page.get_by_role("button", name="Log in with Northgate AG").click()
         expect(tab.page.get_by_role("heading", level=1)).to_contain_text("nothing here is open")
         tab.page.screenshot(path=tmp_path / "refused.png")

@@ -6,7 +6,6 @@ whom one comes by the company's login.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,17 +17,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 from pytest_django import DjangoDbBlocker
 
-from tests.web.company import CLIENT_ID, SECRET, Company, company_at_work
+from tests.web.company import Company
 from tests.web.fleet import PASSWORD
-from tests.web.in_browser.visit import Visit, visit, web_server
+from tests.web.in_browser.conftest import server_of_company
+from tests.web.in_browser.visit import Visit, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.valkey, pytest.mark.usefixtures("committed")]
-
-
-@pytest.fixture(scope="module")
-def company() -> Iterator[Company]:
-    with company_at_work() as company:
-        yield company
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +35,10 @@ def server(
 ) -> Iterator[str]:
     """A server at which people may sign up, and of which the provider knows."""
     log = tmp_path_factory.mktemp("web") / "server.log"
-    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLUICE_SIGN_UP", "1")
-        patch.setenv("SLUICE_NEW_ORGANISATIONS", "1")
-        patch.setenv("SLUICE_OIDC_ISSUER", company.issuer)
-        patch.setenv("SLUICE_OIDC_CLIENT_ID", CLIENT_ID)
-        patch.setenv("SLUICE_OIDC_CLIENT_SECRET", SECRET)
-        patch.setenv("SLUICE_OIDC_NAME", "Northgate AG")
-        patch.setenv("SLUICE_OIDC_ROLES", json.dumps({"storage": {"northgate": "operator"}}))
-        with web_server(log) as address:
-            yield address
+    with server_of_company(
+        company, log, django_db_blocker, SLUICE_SIGN_UP="1", SLUICE_NEW_ORGANISATIONS="1"
+    ) as address:
+        yield address
 
 
 def sign_up(tab: Visit, name: str) -> None:

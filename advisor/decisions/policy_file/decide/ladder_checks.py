@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from advisor.core.ladder.change_window import zone_of
 from advisor.core.ladder.rule import Freeze, LadderRule, problems_of_rule
+from advisor.core.weekly_window import zone_of
 from advisor.decisions.policy_file.decide.document import LadderEntry
 from advisor.decisions.policy_file.decide.wall_clock import start_text, time_of
 

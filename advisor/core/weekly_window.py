@@ -1,4 +1,4 @@
-"""Weekly times in which changes may be made, such as `Mon-Fri 22:00 6h`."""
+"""Weekly times, such as `Mon-Fri 22:00 6h`: when changes may be made, or when it is quiet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeWindow:
+class WeeklyWindow:
     """From a wall-clock time on some days of the week, for so many minutes of elapsed time."""
 
     days: tuple[int, ...]
@@ -32,18 +32,18 @@ class ChangeWindow:
                 yield begin, begin + timedelta(minutes=self.length_min)
 
 
-def parse_window(text: str) -> ChangeWindow:
+def parse_window(text: str) -> WeeklyWindow:
     """The window of a text; ValueError with what it should be."""
     match = _FORM.fullmatch(text.strip())
     if match is None or int(match[3]) > 23 or int(match[4]) > 59:
-        raise ValueError(f'"{text}" is no change window; write it like Sat 22:00 6h')
+        raise ValueError(f'"{text}" is no window of the week; write it like Sat 22:00 6h')
     first = DAYS.index(match[1])
     last = DAYS.index(match[2] or match[1])
     days = tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
     length = int(match[5]) * _UNITS_MIN[match[6]]
     if not 0 < length <= WEEK / timedelta(minutes=1):
         raise ValueError(f'"{text}" lasts {length} min; a window lasts 1 min to a week')
-    return ChangeWindow(days=days, begins=time(int(match[3]), int(match[4])), length_min=length)
+    return WeeklyWindow(days=days, begins=time(int(match[3]), int(match[4])), length_min=length)
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -54,10 +54,20 @@ def zone_of(name: str) -> ZoneInfo:
         raise ValueError(f'"{name}" is not a time zone; write it like Europe/Berlin') from error
 
 
+def closes_at(texts: Sequence[str], zone: str, *, now: datetime) -> datetime | None:
+    """When the last of the windows that are open closes; None while none is open."""
+    times = _times(texts, zone, now)
+    return max((end for begin, end in times if begin <= now < end), default=None)
+
+
 def opens_at(texts: Sequence[str], zone: str, *, now: datetime) -> datetime | None:
     """When the next of the windows opens; None while one is open."""
-    where = zone_of(zone)
-    times = [one for text in texts for one in parse_window(text).times_near(now, where)]
+    times = _times(texts, zone, now)
     if any(begin <= now < end for begin, end in times):
         return None
     return min(begin for begin, _ in times if begin > now)
+
+
+def _times(texts: Sequence[str], zone: str, now: datetime) -> list[tuple[datetime, datetime]]:
+    where = zone_of(zone)
+    return [one for text in texts for one in parse_window(text).times_near(now, where)]
