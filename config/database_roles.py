@@ -114,6 +114,7 @@ FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
     "ingest_hold_series": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_drop_samples": (DatabaseRole.WORKER,),
     "ingest_read_samples": (DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_own_samples": (DatabaseRole.WEB,),
     "ingest_read_latency_layers": (DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_told_last": (DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_samples_before": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),

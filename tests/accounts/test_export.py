@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from django.db import InternalError, transaction
+from django.db import InternalError, connection, transaction
 
 from accounts.models import Organisation
 from accounts.services.export import export_organisation, export_parts
@@ -26,6 +26,22 @@ def test_export_reads_one_moment_and_writes_nothing(tmp_path: Path) -> None:
     )
 
     assert rows["accounts_organisation"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_export_has_more_time_than_other_statements(tmp_path: Path) -> None:
+    """A table of a large organisation takes minutes, and who loads it may be slow."""
+    limits = set()
+
+    def told(_table: str, _rows: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW statement_timeout")
+            limits.update(cursor.fetchone())
+
+    organisation = make_tenant("eastgate").organisation
+    export_organisation(organisation, tmp_path / "all.zip", now=datetime.now(UTC), on_table=told)
+
+    assert limits == {"6h"}
 
 
 @pytest.mark.django_db(transaction=True)

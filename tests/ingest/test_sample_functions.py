@@ -179,6 +179,26 @@ def test_functions_leave_out_by_the_words_of_the_policies() -> None:
         assert migration.SEEN in text
 
 
+def test_an_export_has_the_samples_of_the_named_organisation_alone(tenants: list[Tenant]) -> None:
+    """Whatever else the session sees."""
+    own, other = (disk_of(one) for one in tenants)
+    query = "SELECT DISTINCT series_id FROM ingest_own_samples(NULL::ingest_diskio_sample, %s, %s)"
+
+    with walled():
+        look_at(tenants[0].organisation.pk)
+        found = asked(query, now() - timedelta(days=1), now() + timedelta(days=1))
+
+    assert own != other
+    assert found == [(own,)]
+
+
+@pytest.mark.parametrize("kind", ["accounts_token", "ingest_series", "text", "pg_class"])
+@pytest.mark.usefixtures("db")
+def test_an_export_has_no_other_table(kind: str) -> None:
+    with pytest.raises(DatabaseError, match="is not a table of samples"):
+        asked(f"SELECT ingest_own_samples(NULL::{kind}, now(), %s)", now())
+
+
 @pytest.mark.parametrize("table", TAKEN_FOR_TABLES)
 @pytest.mark.parametrize(
     "call",
