@@ -182,6 +182,15 @@ BEGIN
             seen;
 END $$
 """
+# A session may make what has this name itself, whose expressions would run with these rights.
+OURS = """
+    IF NOT EXISTS (
+        SELECT FROM pg_class WHERE oid = to_regclass('pg_temp.' || staged) AND relkind = 'r'
+           AND relowner = current_user::regrole AND NOT relhastriggers AND NOT relhasrules
+    ) THEN
+        RAISE EXCEPTION 'pg_temp.% is not the table of this function', staged;
+    END IF;
+"""
 STAGE = f"""
 CREATE FUNCTION ingest_stage_samples(parent text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = SCHEMA, pg_temp AS $$
@@ -196,6 +205,7 @@ BEGIN
         -- Only this session has the table.
         EXECUTE format('GRANT INSERT ON pg_temp.%I TO PUBLIC', staged);
     END IF;
+    {OURS}
 END $$
 """
 # A row that stays as it is is not written again; rows are locked in order.
@@ -203,10 +213,12 @@ UNITE = f"""
 CREATE FUNCTION ingest_unite_samples(parent text, columns text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = SCHEMA, pg_temp AS $$
 DECLARE
+    staged text := replace(parent, 'ingest_', 'staged_');
     words record;
     changed bigint;
 BEGIN
     {CHECK}
+    {OURS}
     SELECT string_agg(format('%I', name), ', ' ORDER BY place) AS names,
            string_agg(format('stored.%I', name), ', ' ORDER BY place) AS stored,
            string_agg(format('coalesce(excluded.%1$I, stored.%1$I)', name), ', ' ORDER BY place)
@@ -220,7 +232,7 @@ BEGIN
         ' SELECT series_id, time, %3$s FROM pg_temp.%2$I ORDER BY series_id, time'
         ' ON CONFLICT (series_id, time) DO UPDATE SET %6$s'
         ' WHERE (%4$s) IS DISTINCT FROM (%5$s)',
-        parent, replace(parent, 'ingest_', 'staged_'),
+        parent, staged,
         words.names, words.stored, words.united, words.assigned
     );
     GET DIAGNOSTICS changed = ROW_COUNT;

@@ -192,6 +192,30 @@ def test_an_export_has_the_samples_of_the_named_organisation_alone(tenants: list
     assert found == [(own,)]
 
 
+@pytest.mark.parametrize(
+    "call", ["ingest_stage_samples(%s)", "ingest_unite_samples(%s, '{reads}')"]
+)
+@pytest.mark.parametrize(
+    "made",
+    [
+        "VIEW staged_net_sample AS SELECT * FROM pg_temp.own",
+        "TABLE staged_net_sample AS SELECT * FROM pg_temp.own",
+    ],
+)
+def test_what_a_session_made_itself_is_not_read_with_the_owners_rights(
+    web: list[Tenant], made: str, call: str
+) -> None:
+    """Its expressions would run as the owner."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMPORARY TABLE own (series_id bigint, time timestamptz, reads int8)"
+        )
+        cursor.execute(f"CREATE TEMPORARY {made}")
+
+    with pytest.raises(DatabaseError, match="is not the table of this"), transaction.atomic():
+        asked(f"SELECT {call}", "ingest_net_sample")
+
+
 @pytest.mark.parametrize("kind", ["accounts_token", "ingest_series", "text", "pg_class"])
 @pytest.mark.usefixtures("db")
 def test_an_export_has_no_other_table(kind: str) -> None:
