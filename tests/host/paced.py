@@ -1,6 +1,6 @@
-"""A paced flow of numbered datagrams from a workload to the sink, and what arrives of it.
+"""Flows of datagrams: one whose losses are counted, and one of more than a link carries.
 
-Both ends run before all others, so that a datagram that is lost was lost on the way.
+Both ends of the first run before all others, so that a datagram that is lost was lost on the way.
 """
 
 from __future__ import annotations
@@ -50,6 +50,36 @@ while sent < {count} and not told_to_end:
     next_s = max(next_s, time.monotonic() - {every_s}) + {every_s}
     sent += 1
 print(sent, flush=True)
+"""
+
+
+# Takes a port and reads nothing, so that what comes is neither answered nor refused.
+DEAF = f"""
+import socket, time
+deaf = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+deaf.bind(("0.0.0.0", {PORT}))
+print("ready", flush=True)
+time.sleep(3600)
+"""
+
+
+def flood(address: str, *, bits_per_s: float) -> str:
+    """Code that sends to a deaf address, and makes up for at most 50 ms that it was not running."""
+    return f"""
+import socket, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.connect(("{address}", {PORT}))
+print("ready", flush=True)
+payload = bytes({PAYLOAD_BYTES})
+last_s, due = time.monotonic(), 0.0
+while True:
+    time.sleep(0.002)
+    now_s = time.monotonic()
+    due += min(now_s - last_s, 0.05) * {bits_per_s / 8 / FRAME_BYTES}
+    last_s = now_s
+    while due >= 1:
+        sender.send(payload)
+        due -= 1
 """
 
 

@@ -1,7 +1,8 @@
-"""What comes in under real TCP: a limit holds, and shares divide the link.
+"""What comes in, of more than the link carries: a limit holds, and shares divide the link.
 
-The sink sends to three workloads all the time, as much as it can; what each has got is counted at
-its own end.
+The sink sends to three workloads all the time; what each has got is counted at its own end. They
+are datagrams at a rate of their own, so that packets of every class wait: TCP gives way by losses,
+and what a workload does not ask for says nothing of its shares.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from enforcers.mechanisms.tc_htb.mechanism import TcHtb
 from enforcers.mechanisms.tc_htb.tc_text import ClassCounters, parse_counters
 from tests.enforcers.policies import LINK, desired, nothing, pool, uplink
 from tests.enforcers.rig import Rig, start_rig
-from tests.host.network import PORT, SINK, NamespaceRunner, Network, network, sender
+from tests.host.network import NamespaceRunner, Network, network
+from tests.host.paced import DEAF, flood
 from tests.host.steady_rates import median_rates
 from tests.host.test_incoming import HTB, UP0, by_address, host, ifb
 
@@ -30,13 +32,11 @@ WINDOW_S = 2.5
 
 @pytest.fixture(scope="module")
 def receiving_network(htb: None) -> Iterator[Network]:
-    """Three workloads to which the sink sends; packets have one frame."""
+    """Three workloads, to each of which the sink sends nearly as much as the link carries."""
     with network(3, label="in") as built:
-        one_frame = "link set up1 gso_max_segs 1 gso_max_size 1500"
-        host(built, f"ip -n {built.sink} {one_frame}")
         for number in built.numbers:
-            built.start(built.workload(number), SINK)
-            built.start(built.sink, sender(PORT, f"10.77.{number}.2"))
+            built.start(built.workload(number), DEAF)
+            built.start(built.sink, flood(f"10.77.{number}.2", bits_per_s=90e6))
         yield built
 
 
