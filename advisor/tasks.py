@@ -439,9 +439,11 @@ def send_messages(organisation_id: int) -> None:
 @shared_task
 def tidy() -> None:
     """Expire old recommendations and delete states beyond retention."""
+    from advisor.notifications import look
     from advisor.pipeline import upkeep
 
     upkeep.tidy(now=timezone.now())
+    look.forget_old(now=timezone.now())
 
 
 def _turns(resources: QuerySet[Resource]) -> Iterable[tuple[int, int]]:

@@ -41,10 +41,11 @@ QUEUES = (
             "act_everywhere", "act",
         ),
     ),
-    # A mail server or webhook that hangs delays nothing but messages.
+    # Two slots: a mail server or webhook that hangs keeps one of them for half a minute.
     WorkQueue(
         name="notify",
         tasks=("notify_everywhere", "notify_organisation", "send_everywhere", "send_messages"),
+        slots=2,
         soft_limit_s=40,
         hard_limit_s=50,
         expires_s=60,

@@ -15,7 +15,9 @@ from enum import IntEnum, StrEnum
 from advisor.core.weekly_window import closes_at, parse_window, zone_of
 
 SAME = timedelta(minutes=2)
-"""What begins so soon after the end of what was told is the same."""
+"""What begins so soon after what was told and is not over yet is the same."""
+REOPENS = timedelta(minutes=10)
+"""What goes on so long after its end was told is told again."""
 
 
 class Severity(IntEnum):
@@ -40,21 +42,13 @@ class News(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """An incident as it is now; `tags` and `teams` are those of its resource and workloads."""
+    """An incident as it is now; a maintenance window explains one that `is_muted`."""
 
     resource: str
     since: datetime
     until: datetime | None
     severity: Severity
-    tags: frozenset[str] = frozenset()
-    teams: frozenset[str] = frozenset()
     is_muted: bool = False
-
-    def touches(self, since: datetime, until: datetime | None) -> bool:
-        """Whether this and a stretch of time are one, or nearly."""
-        return (until is None or self.since <= until + SAME) and (
-            self.until is None or since <= self.until + SAME
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +61,14 @@ class Rule:
     name: str
     least: Severity = Severity.CONGESTED
     resources: frozenset[str] = frozenset()
-    tags: frozenset[str] = frozenset()
-    teams: frozenset[str] = frozenset()
     quiet: tuple[str, ...] = ()
     zone: str = "UTC"
     grave_anyway: bool = True
     tells_end: bool = True
 
     def is_about(self, trouble: Trouble) -> bool:
-        return (
-            trouble.severity >= self.least
-            and (not self.resources or trouble.resource in self.resources)
-            and (not self.tags or bool(self.tags & trouble.tags))
-            and (not self.teams or bool(self.teams & trouble.teams))
-        )
+        is_named = not self.resources or trouble.resource in self.resources
+        return is_named and trouble.severity >= self.least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +93,14 @@ class Told:
     severity: Severity
     is_over: bool = False
 
+    def covers(self, trouble: Trouble, *, within: timedelta = timedelta()) -> bool:
+        """Whether this and an incident are of one time, or nearly."""
+        return (
+            self.resource == trouble.resource
+            and (self.until is None or trouble.since <= self.until + within)
+            and (trouble.until is None or self.since <= trouble.until + within)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
@@ -126,10 +122,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one rule has to say now."""
+    """What one rule has to say now; `ended` is over, which the rule does not tell."""
 
     due: tuple[Due, ...] = ()
     held: tuple[Held, ...] = ()
+    ended: tuple[Told, ...] = ()
 
 
 def problems_of_rule(rule: Rule) -> list[str]:
@@ -155,50 +152,66 @@ def news_of(
 
     `troubles` are all that are open, and those that ended since what was told began.
     """
-    due: list[Due] = []
-    held: list[Held] = []
-    for trouble in sorted(troubles, key=lambda one: (one.since, one.resource)):
-        before = _before(trouble, [*told])
-        said = _news(rule, trouble, before)
-        if said is None:
-            continue
-        reason = _reason_to_wait(rule, trouble, said, silences, now)
-        if reason is not None:
+    goes_on = [one for one in told if not one.is_over]
+    news = [_go_on(one, troubles) for one in goes_on]
+    news += [
+        _begin(trouble, told, now)
+        for trouble in sorted(troubles, key=lambda one: (one.since, one.resource))
+        if trouble.until is None
+        and rule.is_about(trouble)
+        and not any(one.covers(trouble, within=SAME) for one in goes_on)
+    ]
+    due, held = [], []
+    for one in filter(None, news):
+        if one.news == News.OVER:
+            # Also in the quiet: else it would seem to go on.
+            due.append(one)
+        elif (reason := _reason_to_wait(rule, one.trouble, silences, now)) is not None:
             held.append(reason)
         else:
-            due.append(Due(news=said, trouble=trouble, told=before))
-    due += _withdrawn(rule, troubles, told)
-    return Outcome(due=tuple(due), held=tuple(held))
+            due.append(one)
+    return Outcome(
+        due=tuple(one for one in due if rule.tells_end or one.news != News.OVER),
+        held=tuple(held),
+        ended=tuple(
+            one.told for one in due if one.told and one.news == News.OVER and not rule.tells_end
+        ),
+    )
 
 
-def _before(trouble: Trouble, told: Sequence[Told]) -> Told | None:
-    """What was told of the same time, the latest if windows that were judged again joined two."""
-    same = [
-        one
-        for one in told
-        if one.resource == trouble.resource and trouble.touches(one.since, one.until)
-    ]
-    return max(same, key=lambda one: (not one.is_over, one.since), default=None)
+def _go_on(told: Told, troubles: Sequence[Trouble]) -> Due | None:
+    """What became of what was told; None if nothing that is worth telling."""
+    same = [one for one in troubles if told.covers(one, within=SAME)]
+    if not same:
+        # Samples that came late disproved it.
+        gone = Trouble(
+            resource=told.resource, since=told.since, until=told.since, severity=told.severity
+        )
+        return Due(news=News.OVER, trouble=gone, told=told)
+    open_ones = [one for one in same if one.until is None]
+    if not open_ones:
+        latest = max(same, key=lambda one: (one.until or one.since, one.since))
+        return Due(news=News.OVER, trouble=latest, told=told)
+    gravest = max(open_ones, key=lambda one: one.severity)
+    if gravest.severity > told.severity:
+        return Due(news=News.GRAVER, trouble=gravest, told=told)
+    return None
 
 
-def _news(rule: Rule, trouble: Trouble, before: Told | None) -> News | None:
-    if before is None:
-        # What is over before anybody could be told of it is in the report, not in a message.
-        is_new = trouble.until is None and rule.is_about(trouble)
-        return News.BEGAN if is_new else None
-    if before.is_over:
+def _begin(trouble: Trouble, told: Sequence[Told], now: datetime) -> Due | None:
+    """News of an open incident that is none of what goes on.
+
+    Windows that are judged again may leave out the end of one for a moment.
+    """
+    ended = [one.until or one.since for one in told if one.is_over and one.covers(trouble)]
+    if ended and now < max(ended) + REOPENS:
         return None
-    if trouble.until is not None:
-        return News.OVER if rule.tells_end else None
-    return News.GRAVER if trouble.severity > before.severity else None
+    return Due(news=News.BEGAN, trouble=trouble)
 
 
 def _reason_to_wait(
-    rule: Rule, trouble: Trouble, news: News, silences: Sequence[Silence], now: datetime
+    rule: Rule, trouble: Trouble, silences: Sequence[Silence], now: datetime
 ) -> Held | None:
-    """The end of what was told is always told, or it would seem to go on."""
-    if news == News.OVER:
-        return None
     if trouble.is_muted:
         return Held(trouble=trouble, reason="a maintenance window covers it")
     ends = [one.until for one in silences if one.covers(trouble, now)]
@@ -209,27 +222,3 @@ def _reason_to_wait(
     if quiet_until is not None and not is_let_through:
         return Held(trouble=trouble, reason="these are quiet hours", until=quiet_until)
     return None
-
-
-def _withdrawn(rule: Rule, troubles: Sequence[Trouble], told: Sequence[Told]) -> list[Due]:
-    """What was told of, and what samples that came late disproved: it is over for who reads."""
-    gone = [
-        one
-        for one in told
-        if rule.tells_end
-        and not one.is_over
-        and not any(
-            trouble.resource == one.resource and trouble.touches(one.since, one.until)
-            for trouble in troubles
-        )
-    ]
-    return [
-        Due(
-            news=News.OVER,
-            told=one,
-            trouble=Trouble(
-                resource=one.resource, since=one.since, until=one.since, severity=one.severity
-            ),
-        )
-        for one in gone
-    ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Min, QuerySet
 
 from advisor.models.notification import (
     LONGEST_REASON,
@@ -18,8 +19,11 @@ from advisor.notifications.channels.channel import NotSent, Place
 from advisor.notifications.channels.registry import CHANNELS
 from advisor.notifications.message import read_message
 
+log = logging.getLogger(__name__)
+
 WAITS = tuple(timedelta(seconds=s) for s in (30, 120, 600, 3600, 6 * 3600))
 """After each attempt that failed; after the last one a message is given up."""
+MOST_ATTEMPTS = len(WAITS) + 1
 CLAIM = timedelta(minutes=2)
 """Who sends has so long; what is still being sent after that is sent again, with the same key."""
 MOST_FAILURES = 5
@@ -28,12 +32,16 @@ MOST_FAILURES = 5
 
 def organisations_with_messages(*, now: datetime) -> list[int]:
     """Those with a message that is to be sent now, longest waiting first."""
-    rows = (
-        Delivery.objects.filter(state__in=[DeliveryState.WAITING, DeliveryState.SENDING])
-        .filter(next_at__lte=now, channel__stopped_at=None)
-        .order_by("next_at")
+    rows = _waiting(now).values("organisation").annotate(first=Min("next_at")).order_by("first")
+    return list(rows.values_list("organisation", flat=True))
+
+
+def _waiting(now: datetime) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(
+        state__in=[DeliveryState.WAITING, DeliveryState.SENDING],
+        next_at__lte=now,
+        channel__stopped_at=None,
     )
-    return list(dict.fromkeys(rows.values_list("organisation", flat=True)))
 
 
 def deliver_next(organisation: int, *, now: datetime) -> bool:
@@ -41,6 +49,10 @@ def deliver_next(organisation: int, *, now: datetime) -> bool:
     claimed = _claim(organisation, now)
     if claimed is None:
         return False
+    if claimed.attempts > MOST_ATTEMPTS:
+        reason = "nothing says what became of it each time"
+        _note_failure(claimed, reason, is_permanent=True, now=now)
+        return True
     try:
         CHANNELS[ChannelKind(claimed.channel.kind)].send(
             Place(address=claimed.channel.address, secret=claimed.channel.secret),
@@ -49,6 +61,10 @@ def deliver_next(organisation: int, *, now: datetime) -> bool:
         )
     except NotSent as error:
         _note_failure(claimed, str(error), is_permanent=error.is_permanent, now=now)
+    except Exception as error:  # noqa: BLE001  libraries of channels; also the limit of its time
+        reason = f"{type(error).__name__} {error}".strip()
+        log.warning("message not sent", extra={"delivery": claimed.pk, "reason": reason})
+        _note_failure(claimed, reason, is_permanent=False, now=now)
     else:
         _note_sent(claimed, now)
     return True
@@ -58,10 +74,10 @@ def deliver_next(organisation: int, *, now: datetime) -> bool:
 def _claim(organisation: int, now: datetime) -> Delivery | None:
     """The message that waits longest; nobody else takes it for a while."""
     row = (
-        Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        _waiting(now)
+        .select_for_update(skip_locked=True, of=("self",), no_key=True)
         .select_related("channel")
-        .filter(organisation=organisation, channel__stopped_at=None, next_at__lte=now)
-        .filter(state__in=[DeliveryState.WAITING, DeliveryState.SENDING])
+        .filter(organisation=organisation)
         .order_by("next_at", "pk")
         .first()
     )
@@ -82,7 +98,7 @@ def _note_sent(row: Delivery, now: datetime) -> None:
 @transaction.atomic
 def _note_failure(row: Delivery, reason: str, *, is_permanent: bool, now: datetime) -> None:
     row.reason = reason[:LONGEST_REASON]
-    is_last = is_permanent or row.attempts > len(WAITS)
+    is_last = is_permanent or row.attempts >= MOST_ATTEMPTS
     row.state = DeliveryState.GIVEN_UP if is_last else DeliveryState.WAITING
     if not is_last:
         row.next_at = now + WAITS[row.attempts - 1]
@@ -92,9 +108,14 @@ def _note_failure(row: Delivery, reason: str, *, is_permanent: bool, now: dateti
 
 
 def _stop_if_hopeless(channel: int, reason: str, now: datetime) -> None:
+    """What waits for a channel that is stopped is given up too: it would be old news later."""
     rows = NotificationChannel.objects.filter(pk=channel, stopped_at=None)
     rows.update(failures=F("failures") + 1)
     text = f"{MOST_FAILURES} messages in a row could not be sent; the last: {reason}"
-    rows.filter(failures__gte=MOST_FAILURES).update(
+    stopped = rows.filter(failures__gte=MOST_FAILURES).update(
         stopped_at=now, stopped_because=text[:LONGEST_REASON]
     )
+    if stopped:
+        Delivery.objects.filter(channel=channel, state=DeliveryState.WAITING).update(
+            state=DeliveryState.GIVEN_UP, reason="its channel is stopped"
+        )

@@ -6,13 +6,17 @@ schedulers at once, or one that is killed, tell nothing twice and leave nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from advisor.core.notifying import (
+    REOPENS,
     Due,
     Held,
     News,
@@ -27,6 +31,7 @@ from advisor.core.notifying import (
 from advisor.models import Incident, Resource
 from advisor.models.notification import (
     Delivery,
+    DeliveryState,
     NotificationRule,
     NotificationSilence,
     ToldIncident,
@@ -35,7 +40,9 @@ from advisor.notifications.message import message_of
 from advisor.pipeline.muting import maintenance_windows_of, muting_of, reservation_is_missed
 
 MEMORY = timedelta(days=30)
-"""What was told and is over is forgotten after so long; so old windows are not judged again."""
+"""What is over, sent or given up is forgotten after so long."""
+BACK = timedelta(hours=1)
+"""How far before what was told began an incident is looked for: it may have been moved."""
 
 
 def organisations_with_rules() -> list[int]:
@@ -58,48 +65,78 @@ def rule_of(row: NotificationRule, resources: Iterable[Resource]) -> Rule:
 
 
 def look(organisation: int, *, now: datetime) -> int:
-    """Put down the messages that are due now; how many they are."""
-    rules = NotificationRule.objects.filter(organisation=organisation)
-    return sum(_look_by(pk, now) for pk in rules.values_list("pk", flat=True))
+    """Put down the messages that are due now; how many they are.
+
+    It asks the database as often for many rules and incidents as for few.
+    """
+    with transaction.atomic():
+        rows = list(
+            _rules(organisation).select_for_update(skip_locked=True, of=("self",), no_key=True)
+        )
+        state = _State.of(organisation, now)
+        return sum(_look_by(row, state) for row in rows if row.channel.stopped_at is None)
 
 
-def held_back(row: NotificationRule, *, now: datetime) -> tuple[Held, ...]:
-    """What the rule does not tell now, and why, for people who wonder."""
-    troubles = [trouble for trouble, _ in _troubles(row, [], now)]
-    return _outcome(row, troubles, _told_rows(row), now).held
+def held_back(organisation: int, *, now: datetime) -> dict[int, tuple[Held, ...]]:
+    """What is not told now by each rule, and why, for people who wonder."""
+    state = _State.of(organisation, now)
+    return {row.pk: state.outcome(row).held for row in _rules(organisation)}
 
 
-@transaction.atomic
-def _look_by(rule: int, now: datetime) -> int:
-    row = (
-        NotificationRule.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-        .select_related("channel")
-        .filter(pk=rule)
-        .first()
-    )
-    if row is None or row.channel.stopped_at is not None:
-        return 0
-    rows = _told_rows(row)
-    found = list(_troubles(row, rows, now))
-    incidents = dict(found)
-    outcome = _outcome(row, [*incidents], rows, now)
-    by_key = {one.pk: one for one in rows}
+def forget_old(*, now: datetime) -> None:
+    """Delete what was told, sent or given up, and silences, of long ago."""
+    before = now - MEMORY
+    ToldIncident.objects.filter(is_over=True, since__lt=before).delete()
+    ended = [DeliveryState.SENT, DeliveryState.GIVEN_UP]
+    Delivery.objects.filter(state__in=ended, created_at__lt=before).delete()
+    NotificationSilence.objects.filter(until__lt=before).delete()
+
+
+def _rules(organisation: int) -> QuerySet[NotificationRule]:
+    rows = NotificationRule.objects.filter(organisation=organisation)
+    return rows.select_related("channel").prefetch_related("resources")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _State:
+    """All that the rules of an organisation are judged by, read once."""
+
+    now: datetime
+    told: Mapping[int, Sequence[ToldIncident]]
+    incidents: Mapping[Trouble, Incident]
+    silences: Sequence[Silence]
+
+    @classmethod
+    def of(cls, organisation: int, now: datetime) -> _State:
+        told: dict[int, list[ToldIncident]] = defaultdict(list)
+        rows = ToldIncident.objects.filter(organisation=organisation).filter(
+            Q(is_over=False) | Q(until__gt=now - REOPENS)
+        )
+        for row in rows.select_related("resource"):
+            told[row.rule_id].append(row)
+        waiting = [row for own in told.values() for row in own if not row.is_over]
+        return cls(
+            now=now,
+            told=told,
+            incidents=dict(_troubles(organisation, waiting, now)),
+            silences=_silences(organisation, now),
+        )
+
+    def outcome(self, row: NotificationRule) -> Outcome:
+        rule = rule_of(row, row.resources.all())
+        told = _told(self.told.get(row.pk, ()))
+        return news_of(rule, [*self.incidents], told, self.silences, self.now)
+
+
+def _look_by(row: NotificationRule, state: _State) -> int:
+    by_key = {one.pk: one for one in state.told.get(row.pk, ())}
+    outcome = state.outcome(row)
+    for ended in outcome.ended:
+        ToldIncident.objects.filter(pk=ended.key).update(is_over=True, until=state.now)
     for due in outcome.due:
         told = _note(row, due, by_key)
-        _put_down(row, told, due, incidents.get(due.trouble), now)
-    ToldIncident.objects.filter(rule=row, is_over=True, since__lt=now - MEMORY).delete()
+        _put_down(row, told, due, state.incidents.get(due.trouble), state.now)
     return len(outcome.due)
-
-
-def _outcome(
-    row: NotificationRule, troubles: Sequence[Trouble], rows: Sequence[ToldIncident], now: datetime
-) -> Outcome:
-    rule = rule_of(row, row.resources.all())
-    return news_of(rule, troubles, _told(rows), _silences(row, now), now)
-
-
-def _told_rows(row: NotificationRule) -> Sequence[ToldIncident]:
-    return list(ToldIncident.objects.filter(rule=row).select_related("resource"))
 
 
 def _told(rows: Sequence[ToldIncident]) -> list[Told]:
@@ -116,9 +153,9 @@ def _told(rows: Sequence[ToldIncident]) -> list[Told]:
     ]
 
 
-def _silences(row: NotificationRule, now: datetime) -> list[Silence]:
+def _silences(organisation: int, now: datetime) -> list[Silence]:
     rows = NotificationSilence.objects.filter(
-        organisation=row.organisation_id, until__gt=now
+        organisation=organisation, until__gt=now
     ).select_related("resource")
     return [
         Silence(until=one.until, resource=one.resource.name if one.resource else "")
@@ -127,17 +164,16 @@ def _silences(row: NotificationRule, now: datetime) -> list[Silence]:
 
 
 def _troubles(
-    row: NotificationRule, told: Sequence[ToldIncident], now: datetime
+    organisation: int, waiting: Sequence[ToldIncident], now: datetime
 ) -> Iterator[tuple[Trouble, Incident]]:
     """All open incidents, and those that ended since what was told and is not over yet began."""
-    rows = Incident.objects.filter(organisation=row.organisation_id).defer("evidence", "tally")
-    found = list(rows.filter(ended_at=None).select_related("resource__status"))
-    waiting = [one.resource_id for one in told if not one.is_over]
+    rows = Incident.objects.filter(organisation=organisation).defer("evidence", "tally")
+    wanted = Q(ended_at=None)
     if waiting:
-        since = min(one.since for one in told if not one.is_over) - timedelta(hours=1)
-        ended = rows.filter(resource__in=waiting, ended_at__gte=since)
-        found += list(ended.select_related("resource__status"))
-    planned = maintenance_windows_of(row.organisation_id) if found else []
+        since = min(one.since for one in waiting) - BACK
+        wanted |= Q(resource__in={one.resource_id for one in waiting}, ended_at__gte=since)
+    found = list(rows.filter(wanted).select_related("resource"))
+    planned = maintenance_windows_of(organisation) if found else []
     for incident in found:
         is_muted = muting_of(incident, planned, now=now).muted
         yield _trouble(incident, is_muted=is_muted), incident

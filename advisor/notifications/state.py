@@ -134,6 +134,8 @@ def end_silence(row: NotificationSilence, *, actor: Actor, now: datetime) -> Non
 def try_out(channel: NotificationChannel, *, actor: Actor, now: datetime) -> Delivery:
     """Put down a message that says that nothing is wrong; it is sent like all others."""
     actor.require(Action.MANAGE_NOTIFICATIONS)
+    if channel.stopped_at is not None:
+        raise DecisionRefused(f"{channel} is stopped; set it anew, and it goes on")
     return Delivery.objects.create(
         organisation=channel.organisation, channel=channel, key=uuid4(),
         message=trial_message(channel.name).plain(), next_at=now, created_at=now,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.core.management.base import CommandError
@@ -102,7 +103,9 @@ class Command(ProductCommand):
     def _show_rules(self, organisation: Organisation, options: dict[str, Any]) -> None:
         now = timezone.now()
         rules = NotificationRule.objects.filter(organisation=organisation)
-        rows = [_rule_row(row, now) for row in rules.select_related("channel")]
+        held = held_back(organisation.pk, now=now)
+        rules = rules.select_related("channel").prefetch_related("resources")
+        rows = [_rule_row(row, held[row.pk]) for row in rules]
         found = NotificationSilence.objects.filter(organisation=organisation, until__gt=now)
         silences = [_silence_row(row) for row in found.select_related("resource")]
         if options["as_json"]:
@@ -228,8 +231,7 @@ def _is_set(row: NotificationChannel, options: dict[str, Any]) -> bool:
     return bool(options["verb"] == "set-channel" and options["name"] == row.name)
 
 
-def _rule_row(row: NotificationRule, now: datetime) -> dict[str, Any]:
-    held = held_back(row, now=now)
+def _rule_row(row: NotificationRule, held: Sequence[Held]) -> dict[str, Any]:
     return {
         "name": row.name,
         "channel": row.channel.name,

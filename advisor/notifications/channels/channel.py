@@ -19,17 +19,17 @@ class NotSent(Exception):  # it says what became of a message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to, with what signs it; `key` is the same each time a message is sent again."""
+    """Where to, and what signs it."""
 
     address: str
     secret: str = ""
 
 
 class Channel(Protocol):
-    """One way to send; errors of any kind become NotSent."""
+    """One way to send."""
 
     def problem(self, address: str) -> str:
         """What is wrong with an address; empty if nothing is."""
 
     def send(self, place: Place, message: Message, key: UUID) -> None:
-        """Send it once, within 30 s. Raises NotSent."""
+        """Send it once; `key` is the same each time it is sent again. Raises NotSent."""

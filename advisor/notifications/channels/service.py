@@ -14,14 +14,14 @@ from advisor.notifications.message import Message
 
 OF_THEIR_OWN = (
     "slack", "pagerduty", "opsgenie", "tgram", "discord", "gchat", "wxteams", "msteams",
-    "splunk", "victorops", "pover", "zulip",
+    "splunk", "victorops", "pover",
 )  # fmt: skip
 """Services at hosts that Apprise knows, so that no address leads elsewhere."""
 AT_A_HOST = (
     "mmost", "mmosts", "rocket", "rockets", "matrix", "matrixs", "gotify", "gotifys", "ntfy",
     "ntfys", "workflow", "workflows",
 )  # fmt: skip
-"""Services at a host that the address names."""
+"""Services at a host that the address names: looked up before, and by Apprise once more."""
 
 
 class Service:
@@ -32,6 +32,9 @@ class Service:
         if scheme not in OF_THEIR_OWN + AT_A_HOST:
             known = ", ".join((*OF_THEIR_OWN, *AT_A_HOST))
             return f"the address of a service begins with one of {known}, then ://"
+        if "?" in address:
+            # Among them are files of this server, and how long is waited.
+            return "an address of a service has no options behind a question mark"
         if apprise.Apprise.instantiate(address, suppress_exceptions=True) is None:
             return f"this is no whole address of {scheme}"
         return ""
@@ -42,7 +45,7 @@ class Service:
         parts = urlsplit(place.address)
         if parts.scheme.lower() in AT_A_HOST:
             open_address(parts.hostname or "", parts.port or 443)
-        found = apprise.Apprise()
+        found = apprise.Apprise(asset=apprise.AppriseAsset(http_redirects=False))
         found.add(place.address)
         kind = apprise.NotifyType.SUCCESS if message.is_good else apprise.NotifyType.WARNING
         with _Reasons() as reasons:

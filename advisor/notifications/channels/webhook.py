@@ -13,6 +13,9 @@ import json
 import socket
 import ssl
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Timer
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -21,6 +24,8 @@ from advisor.notifications.channels.inside import open_address
 from advisor.notifications.message import Message
 
 TIMEOUT_S = 10.0
+DEADLINE_S = 20.0
+"""Of all of it: who answers a letter at a time never exceeds the other."""
 TRY_AGAIN = {408, 425, 429}
 
 
@@ -53,7 +58,7 @@ class Webhook:
         }
         try:
             status = _post(place.address, body, headers)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise NotSent(f"no answer: {' '.join(str(error).split())[:200]}") from error
         if not 200 <= status < 300:
             # A redirection is not followed: it could lead inside.
@@ -72,14 +77,33 @@ def _post(url: str, body: bytes, headers: dict[str, str]) -> int:
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-    stream = socket.create_connection((open_address(host, port), port), timeout=TIMEOUT_S)
+    streams = [socket.create_connection((open_address(host, port), port), timeout=TIMEOUT_S)]
+    deadline = Timer(DEADLINE_S, _cut, [streams])
+    deadline.start()
     try:
         if parts.scheme == "https":
-            stream = ssl.create_default_context().wrap_socket(stream, server_hostname=host)
-        connection.sock = stream
+            encrypted = _encrypted(streams[0], host)
+            streams.append(encrypted)
+            encrypted.do_handshake()
+        connection.sock = streams[-1]
         query = f"?{parts.query}" if parts.query else ""
         connection.request("POST", f"{parts.path or '/'}{query}", body, headers)
         return connection.getresponse().status
     finally:
+        deadline.cancel()
         connection.close()
-        stream.close()
+        for stream in streams:
+            stream.close()
+
+
+def _encrypted(stream: socket.socket, host: str) -> ssl.SSLSocket:
+    """Not yet greeted, so that the deadline knows what it has to cut."""
+    context = ssl.create_default_context()
+    return context.wrap_socket(stream, server_hostname=host, do_handshake_on_connect=False)
+
+
+def _cut(streams: Sequence[socket.socket]) -> None:
+    """What waits for them ends with an error."""
+    for stream in streams:
+        with suppress(OSError):
+            stream.shutdown(socket.SHUT_RDWR)

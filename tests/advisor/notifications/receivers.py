@@ -62,6 +62,7 @@ class WebSink:
     posts: list[Post] = field(default_factory=list)
     goes_on: threading.Event = field(default_factory=threading.Event)
     stalls: bool = False
+    drips: bool = False
 
 
 @contextmanager
@@ -75,6 +76,11 @@ def web_sink() -> Iterator[WebSink]:
             sink.posts.append(post)
             if sink.stalls:
                 sink.goes_on.wait(30)
+            while sink.drips and not sink.goes_on.wait(0.05):
+                try:
+                    self.wfile.write(b"H")
+                except OSError:
+                    return
             status = sink.statuses.pop(0) if sink.statuses else 200
             self.send_response(status)
             if status in (301, 302, 307):
