@@ -64,7 +64,7 @@ time.sleep(3600)
 
 
 def flood(address: str, *, bits_per_s: float) -> str:
-    """Code that sends to a deaf address, and makes up for at most 50 ms that it was not running."""
+    """Code that sends to a deaf address; it makes up for at most 50 ms that it did not run."""
     return f"""
 import socket, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
