@@ -18,6 +18,7 @@ from typing import Any
 
 from celery import shared_task
 from celery.exceptions import Ignore
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -218,8 +219,14 @@ def carry_out_everywhere() -> None:
     """Queue the recommendations of which workloads are still to be moved, or to be seen moved."""
     from advisor.decisions.moving import open_moves
 
-    due = open_moves().values_list("organisation", "recommendation").distinct()
-    _queue_turns(carry_out, due.order_by("recommendation"), most=MOST_ROLLOUTS)
+    rows = open_moves().values_list("organisation", "recommendation").distinct()
+    due = rows.order_by("recommendation")
+    if settings.MOVE_COMMAND:
+        _queue_turns(carry_out, due, most=MOST_ROLLOUTS)
+        return
+    # Nothing is run any more, so that it takes no worker of its own to end and to see them.
+    for _, recommendation in due[:MOST_ROLLOUTS]:
+        carry_out(recommendation)
 
 
 @shared_task

@@ -22,6 +22,9 @@ class WorkQueue:
     expires_s: int = 600
 
 
+MOVES = "move"
+"""Needs no worker where no command moves workloads."""
+
 QUEUES = (
     # Two slots, so that a hanging task leaves one.
     WorkQueue(
@@ -50,13 +53,13 @@ QUEUES = (
         hard_limit_s=50,
         expires_s=60,
     ),
-    WorkQueue(
-        name="report",
-        tasks=("import_everywhere", "import_upload", "carry_out_everywhere", "carry_out"),
-    ),
+    WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
+    # A command that moves a workload may take minutes, and its advice is good for few.
+    WorkQueue(name=MOVES, tasks=("carry_out",)),
     WorkQueue(
         name="upkeep",
         tasks=(
+            "carry_out_everywhere",
             "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
             "score_everywhere", "score_prediction", "score_natural_changes",
             "foresee_everywhere", "foresee_full_day",

@@ -19,6 +19,8 @@ import psycopg
 import pytest
 import redis
 
+from appliance.embedded.children import workers
+from config.paths import DataDir
 from tests.appliance.embedded_run import (
     DEADLINE_S,
     SLUICE,
@@ -89,6 +91,18 @@ def test_web_worker_and_scheduler_run(running):
     for queue in ("evaluate", "advise", "notify", "report", "upkeep"):
         assert f"celery --app=config.celery worker --queues={queue} " in commands
     assert "celery --app=config.celery beat" in commands
+
+
+@pytest.mark.parametrize(("command", "runs"), [((), False), (("mv", "{workload}"), True)])
+def test_worker_of_moves_runs_where_a_command_is_configured(
+    settings, tmp_path, command, runs
+) -> None:
+    settings.MOVE_COMMAND = command
+
+    names = {child.name for child in workers(DataDir(tmp_path))}
+
+    assert ("worker-move" in names) is runs
+    assert "worker-evaluate" in names
 
 
 def test_scheduled_work_is_done(running):
