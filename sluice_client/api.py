@@ -362,7 +362,7 @@ class FoundResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullDay:
-    """The day on which a daily peak first reaches `full_rate`.
+    """The day on which a daily peak first comes within 5 % of `full_rate`.
 
     80 % of outcomes lie between `soonest_day` and `latest_day`; null is after `until_day`.
     """

@@ -82,7 +82,7 @@ PARTS = {
         ("windows never judged in live running", "windows", "<= 0"),
     ],
     "leaving": [
-        ("export, memory", "MB", "<= 64"),
+        ("export, growth of memory", "MB", "<= 64"),
         ("deletion, its longest part", "s", "< 30"),
         ("deletion, another's longest write meanwhile", "s", "< 1"),
     ],

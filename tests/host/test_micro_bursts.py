@@ -91,6 +91,7 @@ def test_limit_that_is_hit_between_two_averages_is_found(
 
     at_limit = throttled(np.array(means), np.full(WINDOWS, LIMIT), counted_before=False)
     assert not at_limit.any()
+    assert max(means) < 0.5 * LIMIT
     found = find_micro_burst(looks)
     if how is STEADY:
         assert isinstance(found, NoBurst), found
