@@ -23,7 +23,7 @@ from tests.enforcers.policies import desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig
 from tests.host.network import SINK_ADDRESS, Network
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.quiet]
 
 HTB = "tc_htb"
 CLASS = "51ce:10"
