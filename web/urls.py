@@ -98,6 +98,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("incidents/", incidents.incidents, name="incidents"),
     path("incidents/<int:pk>/", incidents.incident, name="incident"),
     path("incidents/<int:pk>/cause/", incident_cause.cause, name="incident-cause"),
+    path("incidents/<int:pk>/note/", incidents.note, name="note-on-incident"),
+    path("incidents/<int:pk>/assign/", incidents.assign, name="assign-incident"),
     path("incidents/<int:pk>/mute/", incident_cause.mute, name="mute-incident"),
     # Links in mails and bookmarks of the release before lead on; so do former names of replays.
     path("episodes/", moved(pattern_name="incidents")),

@@ -53,6 +53,8 @@ BODIES: dict[str, Any] = {
     "change_rollout_terms": {"staged": True},
     "stop_all_rollouts": {"reason": "no"},
     "state_ladder_rule": {"name": "r"},
+    "note_on_incident": {"text": "seen"},
+    "assign_incident": {"username": None},
     "make_token": {"name": "t", "scope": "read"},
     "invite_somebody": {"role": "viewer"},
     "answer_import": {"host": "h"},
