@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -102,7 +103,8 @@ def state(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     except DecisionRefused as error:
         return _page(request, workspace, form=form, status=400, error=str(error))
     messages.success(request, f"Rule {row.name} holds.")
-    return redirect("ladder")
+    # A browser keeps the place of the form's address where none is given.
+    return redirect(reverse("ladder") + "#content")
 
 
 @changing("ladder")
