@@ -72,6 +72,8 @@ def test_rule_that_lets_sluice_act_is_confirmed_first(admin: Client) -> None:
     assert page.find("input", id="rule-name").get("value") == "nights"
     assert not LadderRule.objects.exists()
     sent = {one["name"]: one["value"] for one in page.elements("#confirm-act form input")}
+    # It asks for two people, so it lets Sluice approve nothing yet.
+    assert "For now it lets Sluice approve nothing more." in page.text("#confirm-act")
     send(admin, "set-rule", sent | {"confirmed": "yes"})
     assert LadderRule.objects.get().windows == ["Sat 22:00 6h", "Mon-Fri 01:00 90min"]
 
@@ -94,8 +96,8 @@ def test_rule_whose_removal_lets_sluice_act_is_removed_when_that_is_confirmed(
         unconfirmed.text(dialog)
     )
     assert "data-open-now" in unconfirmed.find("dialog", id=f"remove-{row.pk}").attributes
-    assert unconfirmed.find(f"{dialog} input", name="confirmed").get("value") == "yes"
-    send(admin, "remove-rule", {"name": "calm", "confirmed": "yes"})
+    asked = unconfirmed.find(f"{dialog} input", name="confirmed").get("value") or ""
+    send(admin, "remove-rule", {"name": "calm", "confirmed": asked})
     assert not LadderRule.objects.filter(name="calm").exists()
 
 
@@ -127,7 +129,8 @@ def test_rewritten_rule_that_lets_sluice_act_is_confirmed_first(
     asked = page.text("#confirm-act")
     assert "will then approve by itself (rule free): policy, tiers medium, low and none" in asked
     assert LadderRule.objects.get(name="calm").tier == ""
-    send(admin, "set-rule", narrower | {"confirmed": "yes"})
+    answer = page.find("#confirm-act button", name="confirmed").get("value") or ""
+    send(admin, "set-rule", narrower | {"confirmed": answer})
     assert LadderRule.objects.get(name="calm").tier == "high"
 
 
@@ -140,7 +143,25 @@ def test_undo_that_lets_sluice_act_says_so(admin: Client, fleet: Fleet) -> None:
     assert "Sluice will then approve by itself (rule free)" in page.text("#undo")
     assert "confirm it first" in unsaid.text(".messages")
     assert LadderRule.objects.filter(name="calm").exists()
-    send(admin, "undo-rule", {"confirmed": "yes"})
+    answer = page.find("#undo input", name="confirmed").get("value") or ""
+    send(admin, "undo-rule", {"confirmed": answer})
+    assert not LadderRule.objects.filter(name="calm").exists()
+
+
+def test_confirmation_counts_for_what_was_asked_alone(admin: Client, fleet: Fleet) -> None:
+    free = rule(fleet, "free", tier="low", **ACTS)
+    row = rule(fleet, "calm", level="tell")
+    asked = f"#remove-{row.pk} input"
+    seen = ladder(admin).find(asked, name="confirmed").get("value") or ""
+    LadderRule.objects.filter(pk=free.pk).update(tier="")
+
+    again = send(admin, "remove-rule", {"name": "calm", "confirmed": seen})
+
+    assert LadderRule.objects.filter(name="calm").exists()
+    now = again.find(asked, name="confirmed").get("value") or ""
+    assert "tier low" in seen
+    assert "all tiers" in now
+    send(admin, "remove-rule", {"name": "calm", "confirmed": now})
     assert not LadderRule.objects.filter(name="calm").exists()
 
 

@@ -92,7 +92,7 @@ def state(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         row = rule_of_form(form, organisation)
         check_rule(row)
         effect = effect_of_change(organisation, row.name, row)
-        if (row.level == Level.ACT or effect.acts) and not request.POST.get("confirmed"):
+        if (row.level == Level.ACT or effect.acts) and not _is_confirmed(request, effect):
             return _page(request, workspace, form=form, asks=effect)
         _change(
             request,
@@ -114,7 +114,7 @@ def remove(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     name = request.POST.get("name", "").replace("\x00", "")
     organisation = workspace.membership.organisation
     effect = effect_of_change(organisation, name, None)
-    if effect.acts and not request.POST.get("confirmed"):
+    if effect.acts and not _is_confirmed(request, effect):
         return _page(request, workspace, form=dict.fromkeys(FIELDS, ""), asks_removal_of=name)
     try:
         _change(
@@ -137,7 +137,7 @@ def take_back(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """Undo the person's last change of a rule."""
     workspace.actor.require(Action.MANAGE_LADDER)
     change, effect = _undo_of(request, workspace), _undoing(request, workspace)
-    if effect and effect.acts and not request.POST.get("confirmed"):
+    if effect and effect.acts and not _is_confirmed(request, effect):
         messages.error(request, f"Nothing was changed: confirm it first. {effect.acts}")
         return redirect("ladder")
     request.session.pop(UNDO_KEY, None)
@@ -156,6 +156,11 @@ def take_back(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     else:
         messages.success(request, f"Rule {change.name} is as it was.")
     return redirect("ladder")
+
+
+def _is_confirmed(request: HttpRequest, effect: Effect) -> bool:
+    """Whether just this was asked; another person may have changed a rule since."""
+    return request.POST.get("confirmed") == (effect.acts or "yes")
 
 
 def _change(

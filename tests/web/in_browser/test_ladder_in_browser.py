@@ -68,6 +68,11 @@ def test_what_the_form_is_answered_with_has_the_focus(chromium: Browser, server:
         expect(answered).to_contain_text("a cool-down and a cap")
         expect(answered).to_be_focused()
         expect(answered).to_be_in_viewport()
+        heading, head = (tab.page.locator(one).bounding_box() for one in ("#set-title", "header"))
+        assert heading
+        assert head
+        # The head of the page stays in sight and covers neither.
+        assert heading["y"] >= head["y"] + head["height"]
 
         tab.page.locator("#rule-cool-down").fill("6h")
         tab.page.locator("#rule-most").fill("3")
@@ -76,6 +81,9 @@ def test_what_the_form_is_answered_with_has_the_focus(chromium: Browser, server:
         expect(answered).to_be_focused()
         expect(answered).to_be_in_viewport()
         # Enter in a field asks again, and confirms nothing.
+        name.press("Enter")
+        expect(answered).to_be_focused()
+        assert not LadderRule.objects.exists()
         name.fill("freely")
         name.press("Enter")
         expect(answered).to_contain_text("Rule freely is not set yet.")
@@ -105,6 +113,11 @@ def test_removal_that_lets_sluice_act_is_asked_for_in_its_dialog(
         tab.page.get_by_role("button", name="Remove… calm").click()
         dialog = tab.page.get_by_role("dialog")
         expect(dialog).to_contain_text("Sluice will then approve by itself (rule free)")
+        # Enter where the focus is when the dialog opens removes nothing.
+        tab.page.keyboard.press("Enter")
+        expect(dialog).to_be_hidden()
+        assert LadderRule.objects.filter(name="calm").exists()
+        tab.page.keyboard.press("Enter")
         dialog.get_by_role("button", name="Yes, remove the rule").click()
         expect(tab.page.get_by_text("Rule calm is removed.")).to_be_visible()
 
