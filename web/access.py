@@ -18,12 +18,12 @@ from accounts.models import Membership
 from accounts.models.organisation import OrganisationOwnedQuerySet
 from accounts.roles import Action
 from accounts.services.organisation import LONGEST_NAME
-from advisor.models import Incident, Recommendation, Resource, Team, Workload
+from advisor.models import Incident, MaintenanceWindow, Recommendation, Resource, Team, Workload
 from advisor.queries.scope import Scope, owned
 from ingest.models import Host
 
 SESSION_KEY = "organisation"
-Row = TypeVar("Row", Host, Incident, Recommendation, Resource, Team, Workload)
+Row = TypeVar("Row", Host, Incident, MaintenanceWindow, Recommendation, Resource, Team, Workload)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ PAGES: dict[str, Addresses] = {
     "profile": lambda _: "/settings/profile/",
     "tokens": lambda _: "/settings/tokens/",
     "ladder": lambda _: "/settings/ladder/",
+    "maintenance": lambda _: "/settings/maintenance/",
     "search": lambda _: "/search/?q=kvm",
 }
 

@@ -64,6 +64,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "ladder-rules": lambda _: LadderRule.objects.order_by("pk")[0].pk,
     "teams": lambda _: Team.objects.order_by("pk")[0].pk,
     "pools": lambda _: Pool.objects.order_by("pk")[0].pk,
+    "maintenance": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
 """A row of the fleet for the number in a route, by the word before it."""

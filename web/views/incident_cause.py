@@ -99,8 +99,8 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
             organisation=row.organisation,
             name=request.POST.get("name", ""),
             starts_at=_start(request.POST.get("start", "")),
-            length=_minutes(request.POST.get("minutes", "")),
-            recurrence=_recurrence(request.POST.get("recurrence", "")),
+            length=read_minutes(request.POST.get("minutes", "")),
+            recurrence=read_recurrence(request.POST.get("recurrence", "")),
             zone=_zone(request.POST.get("zone", "UTC")),
             resources=[row.resource.name],
             workloads=_aggressors(row),
@@ -137,13 +137,13 @@ def _zone(name: str) -> str:
         return "UTC"
 
 
-def _minutes(text: str) -> timedelta:
+def read_minutes(text: str) -> timedelta:
     if not text.isdecimal() or not 1 <= int(text) <= 7 * 24 * 60:
         raise InventoryError(f'"{text}" is not a number of minutes from 1 to 10080')
     return timedelta(minutes=int(text))
 
 
-def _recurrence(text: str) -> Recurrence:
+def read_recurrence(text: str) -> Recurrence:
     if text not in list(Recurrence):
         raise InventoryError(f'"{text}" is not one of {", ".join(Recurrence)}')
     return Recurrence(text)
