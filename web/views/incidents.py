@@ -14,6 +14,7 @@ from advisor.history.latency_layers import read_latency_layers
 from advisor.models import Incident
 from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incidents import incident_lines, incident_rows
+from advisor.queries.notifications import silence_of
 from advisor.queries.own_bursts import own_bursts
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import chart_list, charts_context
@@ -21,6 +22,7 @@ from web.formatting import rate_scale
 from web.page import render_page, render_part
 from web.time_range import TimeRange
 from web.views.incident_cause import proposed_maintenance, workload_keys
+from web.views.silences import LENGTHS_OF_ONE
 
 PER_PAGE = 50
 MARGIN = timedelta(minutes=15)
@@ -82,6 +84,8 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         ),
         scale=rate_scale(row.resource.unit, max(numbers, default=None)),
         advice=list(advice),
+        silenced=silence_of(row.resource, now=now),
+        silence_lengths=LENGTHS_OF_ONE,
         maintenance=proposed_maintenance(row, now),
         bursts=own_bursts(row.resource, victims, until=min(now, row.ended_at or now)),
         layers=read_latency_layers(

@@ -96,6 +96,7 @@ def paths(resource: Resource) -> list[str]:
         "/settings/profile/",
         "/settings/tokens/",
         "/settings/ladder/",
+        "/settings/notifications/",
         "/replay/",
         "/replay/sioc-nfs-shares/",
         "/search/?q=customer",
