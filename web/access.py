@@ -18,12 +18,25 @@ from accounts.models import Membership
 from accounts.models.organisation import OrganisationOwnedQuerySet
 from accounts.roles import Action
 from accounts.services.organisation import LONGEST_NAME
-from advisor.models import Incident, MaintenanceWindow, Recommendation, Resource, Team, Workload
+from advisor.models import (
+    Incident,
+    MaintenanceWindow,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
+    Recommendation,
+    Resource,
+    Team,
+    Workload,
+)
 from advisor.queries.scope import Scope, owned
 from ingest.models import Host
 
 SESSION_KEY = "organisation"
-Row = TypeVar("Row", Host, Incident, MaintenanceWindow, Recommendation, Resource, Team, Workload)
+Row = TypeVar(
+    "Row", Host, Incident, MaintenanceWindow, NotificationChannel, NotificationRule,
+    NotificationSilence, Recommendation, Resource, Team, Workload,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +65,10 @@ class Workspace:
     @property
     def may_manage_ladder(self) -> bool:
         return self.membership.may(Action.MANAGE_LADDER)
+
+    @property
+    def may_manage_notifications(self) -> bool:
+        return self.membership.may(Action.MANAGE_NOTIFICATIONS)
 
     @property
     def actor(self) -> Actor:

@@ -13,11 +13,14 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 from advisor.core.weekly_window import closes_at, parse_window, zone_of
+from ingest.core.lengths import LONGEST_STATED_NAME
 
 SAME = timedelta(minutes=2)
 """What begins so soon after what was told and is not over yet is the same."""
 REOPENS = timedelta(minutes=10)
 """What goes on so long after its end was told is told again."""
+
+MOST_WINDOWS = 20
 
 
 class Severity(IntEnum):
@@ -131,7 +134,9 @@ class Outcome:
 
 def problems_of_rule(rule: Rule) -> list[str]:
     """What is wrong with a rule, in words; empty if nothing is."""
-    found = [] if rule.name.strip() else ["a rule needs a name"]
+    found = problems_of_name(rule.name)
+    if len(rule.quiet) > MOST_WINDOWS:
+        found.append(f"{len(rule.quiet)} quiet windows; a rule has {MOST_WINDOWS} at most")
     try:
         zone_of(rule.zone)
         for text in rule.quiet:
@@ -139,6 +144,15 @@ def problems_of_rule(rule: Rule) -> list[str]:
     except ValueError as error:
         found.append(str(error))
     return found
+
+
+def problems_of_name(name: str) -> list[str]:
+    """What is wrong with the name of a rule or channel."""
+    if not name.strip() or not name.isprintable():
+        return ["it needs a name of letters that can be printed"]
+    if len(name) > LONGEST_STATED_NAME:
+        return [f"the name has {len(name)} characters; it can have {LONGEST_STATED_NAME}"]
+    return []
 
 
 def news_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -13,10 +14,11 @@ from accounts.actor import Actor
 from accounts.models import Organisation
 from accounts.roles import Action
 from accounts.services.audit import record
-from advisor.core.notifying import problems_of_rule
+from advisor.core.notifying import problems_of_name, problems_of_rule
 from advisor.errors import DecisionRefused
 from advisor.models import Resource
 from advisor.models.notification import (
+    LONGEST_ADDRESS,
     LONGEST_REASON,
     ChannelKind,
     Delivery,
@@ -31,6 +33,14 @@ from advisor.notifications.message import trial_message
 LONGEST_SILENCE = timedelta(days=30)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedChannel:
+    """A channel as it is now; `secret` is one that was made by this, and is told this once."""
+
+    row: NotificationChannel
+    secret: str = ""
+
+
 @transaction.atomic
 def state_channel(
     *,
@@ -40,23 +50,40 @@ def state_channel(
     address: str,
     actor: Actor,
     now: datetime,
-) -> NotificationChannel:
+) -> StatedChannel:
     """Set a channel, in the place of one of the same name; it goes on if it was stopped."""
     actor.require(Action.MANAGE_NOTIFICATIONS)
+    for problem in problems_of_name(name):
+        raise DecisionRefused(problem)
+    if len(address) > LONGEST_ADDRESS:
+        raise DecisionRefused(f"an address has at most {LONGEST_ADDRESS} letters")
     if problem := CHANNELS[kind].problem(address):
         raise DecisionRefused(problem)
     row, is_new = NotificationChannel.objects.get_or_create(
         organisation=organisation, name=name, defaults={"kind": kind, "address": address}
     )
+    made = ""
     if kind == ChannelKind.WEBHOOK and not row.secret:
-        row.secret = secrets.token_urlsafe(32)
+        made = row.secret = secrets.token_urlsafe(32)
     row.kind, row.address = kind, address
     row.failures, row.stopped_at, row.stopped_because = 0, None, ""
-    row.full_clean()
     row.save()
     action = "state a channel" if is_new else "change a channel"
     record(organisation=organisation, actor=actor, action=action, subject=name, now=now)
-    return row
+    return StatedChannel(row=row, secret=made)
+
+
+@transaction.atomic
+def start_again(row: NotificationChannel, *, actor: Actor, now: datetime) -> None:
+    """Send by a channel that was stopped; what was given up meanwhile stays so."""
+    actor.require(Action.MANAGE_NOTIFICATIONS)
+    stopped = NotificationChannel.objects.filter(pk=row.pk).exclude(stopped_at=None)
+    if not stopped.update(failures=0, stopped_at=None, stopped_because=""):
+        raise DecisionRefused(f"{row} is not stopped")
+    record(
+        organisation=row.organisation, actor=actor, action="start a channel again",
+        subject=row.name, now=now,
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -135,7 +162,7 @@ def try_out(channel: NotificationChannel, *, actor: Actor, now: datetime) -> Del
     """Put down a message that says that nothing is wrong; it is sent like all others."""
     actor.require(Action.MANAGE_NOTIFICATIONS)
     if channel.stopped_at is not None:
-        raise DecisionRefused(f"{channel} is stopped; set it anew, and it goes on")
+        raise DecisionRefused(f"{channel} is stopped; start it again first")
     return Delivery.objects.create(
         organisation=channel.organisation, channel=channel, key=uuid4(),
         message=trial_message(channel.name).plain(), next_at=now, created_at=now,

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from advisor.decisions.teams import set_team, state_tags
-from advisor.models import Incident, Recommendation, Team, Workload
+from advisor.models import (
+    Delivery,
+    Incident,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
+    Recommendation,
+    Team,
+    Workload,
+)
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
@@ -16,6 +27,27 @@ from tests.web.html import Element, Page, page_of
 pytestmark = pytest.mark.any_database
 
 Addresses = Callable[[Fleet], str]
+
+
+def _notified(fleet: Fleet) -> str:
+    """The page with a row in each of its tables."""
+    channel, _ = NotificationChannel.objects.get_or_create(
+        organisation=fleet.organisation, name="chat", kind="webhook", address="https://a.example/"
+    )
+    rules = NotificationRule.objects
+    rules.get_or_create(organisation=fleet.organisation, name="nights", channel=channel)
+    later = fleet.now + timedelta(hours=1)
+    NotificationSilence.objects.get_or_create(
+        organisation=fleet.organisation, until=later, made_by="operator"
+    )
+    Delivery.objects.get_or_create(
+        organisation=fleet.organisation, channel=channel,
+        defaults={
+            "key": uuid4(), "next_at": later, "created_at": fleet.now,
+            "message": {"subject": "nfs-07 is congested"},
+        },
+    )  # fmt: skip
+    return "/settings/notifications/"
 
 
 PAGES: dict[str, Addresses] = {
@@ -42,6 +74,7 @@ PAGES: dict[str, Addresses] = {
     "tokens": lambda _: "/settings/tokens/",
     "ladder": lambda _: "/settings/ladder/",
     "maintenance": lambda _: "/settings/maintenance/",
+    "notifications": _notified,
     "search": lambda _: "/search/?q=kvm",
 }
 

@@ -26,6 +26,9 @@ from advisor.models import (
     Incident,
     LadderRule,
     MaintenanceWindow,
+    NotificationChannel,
+    NotificationRule,
+    NotificationSilence,
     Policy,
     PolicyRollout,
     Pool,
@@ -65,6 +68,9 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "teams": lambda _: Team.objects.order_by("pk")[0].pk,
     "pools": lambda _: Pool.objects.order_by("pk")[0].pk,
     "maintenance": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
+    "channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
+    "notification-rules": lambda _: NotificationRule.objects.order_by("pk")[0].pk,
+    "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
 """A row of the fleet for the number in a route, by the word before it."""
@@ -151,6 +157,16 @@ def imported(fleet: Fleet) -> Fleet:
     )  # fmt: skip
     team = Team.objects.create(organisation=fleet.organisation, name="shop", tags=["tag=a"])
     team.members.set(fleet.organisation.memberships.all())
+    channel = NotificationChannel.objects.create(
+        organisation=fleet.organisation, name="chat", kind="webhook",
+        address="https://chat.example.org/", secret="secret-of-chat",
+    )  # fmt: skip
+    NotificationRule.objects.create(
+        organisation=fleet.organisation, name="nights", channel=channel
+    )
+    NotificationSilence.objects.create(
+        organisation=fleet.organisation, until=fleet.now, made_by="somebody"
+    )
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0
     )

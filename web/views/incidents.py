@@ -20,6 +20,7 @@ from advisor.models.incident_note import LONGEST_NOTE
 from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incident_activity import carer_of, carers_of, notes_of, past_of
 from advisor.queries.incidents import incident_lines, incident_rows
+from advisor.queries.notifications import silence_of
 from advisor.queries.own_bursts import own_bursts
 from web.access import Workspace, open_row, workspace_view
 from web.changing import changing
@@ -28,6 +29,7 @@ from web.formatting import rate_scale
 from web.page import render_page, render_part
 from web.time_range import TimeRange
 from web.views.incident_cause import proposed_maintenance, workload_keys
+from web.views.silences import LENGTHS_OF_ONE
 
 PER_PAGE = 50
 MARGIN = timedelta(minutes=15)
@@ -95,6 +97,8 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         ),
         scale=rate_scale(row.resource.unit, max(numbers, default=None)),
         advice=list(advice),
+        silenced=silence_of(row.resource, now=now),
+        silence_lengths=LENGTHS_OF_ONE,
         maintenance=proposed_maintenance(row, now),
         past=past_of(row),
         notes=notes,

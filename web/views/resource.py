@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -27,6 +28,7 @@ from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
 from advisor.queries.full_days import full_day_text
 from advisor.queries.identity import identity_notes
+from advisor.queries.notifications import silence_of
 from advisor.queries.pools import pool_lines
 from advisor.queries.resources import resource_line
 from advisor.queries.rollouts import rollout_view
@@ -34,6 +36,7 @@ from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
 from web.page import render_page, render_part
+from web.views.silences import LENGTHS_OF_ONE
 
 SHOWN_VERSIONS = 20
 DAY = timedelta(hours=24)
@@ -72,7 +75,9 @@ def _page(
         policies=policies,
         earlier=earlier_states(row),
         identity=identity_notes(row),
-        agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
+        silenced=silence_of(row, now=now),
+        silence_lengths=LENGTHS_OF_ONE,
+        agent_count=len({one.host_id for one in head["attachments"] if one.has_agent}),
         **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
         **head,
         **_rollout_of(policies[0] if policies else None, row, now),
@@ -96,7 +101,11 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         "load": newest_loads([row.pk], since=now - DAY).get(row.pk),
         "commitment": commitment_of(row),
         "full_day": full_day_text(row),
-        "attachments": list(row.attachments.select_related("host").order_by("host__name")),
+        "attachments": list(
+            row.attachments.select_related("host")
+            .annotate(has_agent=Exists(Enforcer.objects.filter(host=OuterRef("host"))))
+            .order_by("host__name")
+        ),
     }
 
 

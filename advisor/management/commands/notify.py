@@ -49,6 +49,8 @@ class Command(ProductCommand):
             "--service", metavar="ADDRESS", help="as Apprise writes it, such as slack://A/B/C"
         )
         add_verb(verbs, "remove-channel", help="with its rules").add_argument("name")
+        start = add_verb(verbs, "start-channel", help="send by one that was stopped")
+        start.add_argument("name")
         add_verb(verbs, "try", help="send a message that nothing is wrong").add_argument("name")
         _add_rule(add_verb(verbs, "set-rule", help="set what is told by a channel"))
         add_verb(verbs, "remove-rule", help="tell no more by it").add_argument("name")
@@ -63,6 +65,7 @@ class Command(ProductCommand):
         changes = {
             "set-channel": _set_channel,
             "remove-channel": _remove_channel,
+            "start-channel": _start_channel,
             "try": _try,
             "set-rule": _set_rule,
             "remove-rule": _remove_rule,
@@ -72,7 +75,7 @@ class Command(ProductCommand):
         verb = options["verb"] or "list"
         if verb in changes:
             changes[verb](organisation, options)
-        if verb in ("channels", "set-channel", "remove-channel"):
+        if verb in ("channels", "set-channel", "remove-channel", "start-channel"):
             self._show_channels(organisation, options)
         elif verb in ("log", "try"):
             self._show_log(organisation, options)
@@ -152,6 +155,11 @@ def _set_channel(organisation: Organisation, options: dict[str, Any]) -> None:
 def _remove_channel(organisation: Organisation, options: dict[str, Any]) -> None:
     row = _named(NotificationChannel, organisation, options["name"])
     state.remove_stated(row, actor=COMMAND_LINE, now=timezone.now())
+
+
+def _start_channel(organisation: Organisation, options: dict[str, Any]) -> None:
+    row = _named(NotificationChannel, organisation, options["name"])
+    state.start_again(row, actor=COMMAND_LINE, now=timezone.now())
 
 
 def _try(organisation: Organisation, options: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ def channel(
     return state_channel(
         organisation=cluster.organisation, name=f"by {kind}", kind=kind, address=address,
         actor=COMMAND_LINE, now=now,
-    )  # fmt: skip
+    ).row  # fmt: skip
 
 
 def rule(by: NotificationChannel, now: datetime, **stated: Any) -> NotificationRule:

@@ -383,7 +383,7 @@ def test_what_waits_for_a_channel_that_is_stopped_is_no_news_later(
     by.refresh_from_db()
 
     assert by.stopped_at == NOW
-    with pytest.raises(DecisionRefused, match="is stopped; set it anew"):
+    with pytest.raises(DecisionRefused, match="is stopped; start it again first"):
         try_out(by, actor=COMMAND_LINE, now=NOW)
     hook(cluster, web)
     pass_time(cluster, NOW + MINUTE, minutes=2)

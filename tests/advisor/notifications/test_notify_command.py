@@ -133,3 +133,13 @@ def test_channel_goes_with_its_rules_and_messages(cluster: Cluster, web: WebSink
     assert "no channels" in told
     assert not NotificationRule.objects.exists()
     assert not Delivery.objects.exists()
+
+
+def test_channel_that_was_stopped_is_started_again(cluster: Cluster, web: WebSink) -> None:
+    sluice(*HOOK, web.url)
+    NotificationChannel.objects.update(stopped_at=timezone.now(), stopped_because="404")
+
+    sluice("notify", "start-channel", "hook")
+
+    (line,) = sluice_json("notify", "channels")
+    assert line["state"] == "in use"

@@ -97,6 +97,7 @@ def paths(resource: Resource) -> list[str]:
         "/settings/tokens/",
         "/settings/ladder/",
         "/settings/maintenance/",
+        "/settings/notifications/",
         "/replay/",
         "/replay/sioc-nfs-shares/",
         "/search/?q=customer",
