@@ -18,7 +18,6 @@ from typing import Any
 
 from celery import shared_task
 from celery.exceptions import Ignore
-from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -219,14 +218,8 @@ def carry_out_everywhere() -> None:
     """Queue the recommendations of which workloads are still to be moved, or to be seen moved."""
     from advisor.decisions.moving import open_moves
 
-    rows = open_moves().values_list("organisation", "recommendation").distinct()
-    due = rows.order_by("recommendation")
-    if settings.MOVE_COMMAND:
-        _queue_turns(carry_out, due, most=MOST_ROLLOUTS)
-        return
-    # Nothing is run any more, so that it takes no worker of its own to end and to see them.
-    for _, recommendation in due[:MOST_ROLLOUTS]:
-        carry_out(recommendation)
+    due = open_moves().values_list("organisation", "recommendation").distinct()
+    _queue_turns(carry_out, due.order_by("recommendation"), most=MOST_ROLLOUTS)
 
 
 @shared_task
@@ -446,11 +439,13 @@ def send_messages(organisation_id: int) -> None:
 @shared_task
 def tidy() -> None:
     """Expire old recommendations and delete states beyond retention."""
+    from advisor.decisions import moving
     from advisor.notifications import look
     from advisor.pipeline import upkeep
 
     upkeep.tidy(now=timezone.now())
     look.forget_old(now=timezone.now())
+    moving.end_without_command(now=timezone.now())
 
 
 def _turns(resources: QuerySet[Resource]) -> Iterable[tuple[int, int]]:

@@ -23,7 +23,6 @@ class WorkQueue:
 
 
 MOVES = "move"
-"""Needs no worker where no command moves workloads."""
 
 QUEUES = (
     # Two slots, so that a hanging task leaves one.
@@ -55,11 +54,10 @@ QUEUES = (
     ),
     WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
     # A command that moves a workload may take minutes, and its advice is good for few.
-    WorkQueue(name=MOVES, tasks=("carry_out",)),
+    WorkQueue(name=MOVES, tasks=("carry_out_everywhere", "carry_out")),
     WorkQueue(
         name="upkeep",
         tasks=(
-            "carry_out_everywhere",
             "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
             "score_everywhere", "score_prediction", "score_natural_changes",
             "foresee_everywhere", "foresee_full_day",
@@ -68,6 +66,12 @@ QUEUES = (
         ),
     ),
 )  # fmt: skip
+
+
+def queues_in_use(*, moves: bool) -> tuple[WorkQueue, ...]:
+    """Those that have work, and so a worker; that of moves only where a command makes them."""
+    return tuple(queue for queue in QUEUES if moves or queue.name != MOVES)
+
 
 LONGEST_TASK_S = max(queue.hard_limit_s for queue in QUEUES)
 

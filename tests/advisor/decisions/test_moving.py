@@ -26,7 +26,7 @@ from advisor.models import (
     Recommendation,
     ResourceKind,
 )
-from advisor.tasks import carry_out_everywhere
+from advisor.tasks import tidy
 from config.database_roles import DatabaseRole
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -171,7 +171,7 @@ def test_move_whose_command_was_taken_away_needs_no_worker_of_moves(
     approved(cluster)
     settings.MOVE_COMMAND = ()
 
-    carry_out_everywhere()
+    tidy()
 
     assert states() == ["failed"]
     assert PlacementMove.objects.get().said == "no command is configured any more"
