@@ -46,8 +46,7 @@ def take_care(
     # Two people who take it at once do so one after the other.
     Incident.every.select_for_update(no_key=True, of=("self",)).get(pk=incident.pk)
     members = Membership.objects.filter(organisation=incident.organisation_id)
-    found = members.filter(user__username=username).select_related("user").first()
-    if username and found is None:
+    if username and not members.filter(user__username=username).exists():
         raise InventoryError(f'"{username}" is no member of the organisation')
     newest = IncidentNote.objects.filter(incident=incident, is_duty=True).last()
     if (newest.carer_name if newest else "") == username:
@@ -57,7 +56,6 @@ def take_care(
         actor,
         now,
         is_duty=True,
-        carer=found.user if found else None,
         carer_name=username[:LONGEST_STATED_NAME],
     )
     record(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
@@ -15,8 +14,8 @@ LONGEST_NOTE = 2000
 class IncidentNote(models.Model):
     """One thing that somebody said: a text, or, with `is_duty`, who takes care from then on.
 
-    The newest with `is_duty` counts; `carer` None in it means nobody. `carer_name` stays when the
-    person is gone.
+    The newest with `is_duty` counts; an empty `carer_name` in it means nobody. It is a name, which
+    stays when the person is gone.
     """
 
     organisation = models.ForeignKey(
@@ -27,13 +26,6 @@ class IncidentNote(models.Model):
     by = models.CharField(max_length=LONGEST_STATED_NAME)
     text = models.CharField(max_length=LONGEST_NOTE, blank=True, default="")
     is_duty = models.BooleanField(default=False)
-    carer = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="incident_duties",
-    )
     carer_name = models.CharField(max_length=LONGEST_STATED_NAME, blank=True, default="")
 
     objects = OrganisationOwnedQuerySet["IncidentNote"].as_manager()

@@ -54,7 +54,7 @@ class Past:
 
 def notes_of(incident: Incident) -> list[IncidentNote]:
     """What was said of it, oldest first."""
-    return list(incident.notes.select_related("carer"))
+    return list(incident.notes.all())
 
 
 def carer_of(notes: Sequence[IncidentNote]) -> str:
@@ -76,24 +76,21 @@ def past_of(incident: Incident) -> Past:
         started_at__lt=incident.started_at,
         started_at__gte=incident.started_at - BACK,
     )
+    # Of a hundred aggressors the first alone is read.
     found = before.order_by("-started_at").values_list(
-        "pk", "started_at", "ended_at", "peak_value", "aggressors"
+        "pk", "started_at", "ended_at", "peak_value", "aggressors__0__workload"
     )[: MOST_BEFORE + 1]
-    aggressor = _first(incident.aggressors)
+    aggressor = str(incident.aggressors[0]["workload"]) if incident.aggressors else ""
     rows = [
         Earlier(
             pk=pk, started_at=started_at, ended_at=ended_at, peak_value=peak_value,
-            aggressor=_first(aggressors),
-            same_aggressor=bool(aggressor) and _first(aggressors) == aggressor,
+            aggressor=first or "",
+            same_aggressor=bool(aggressor) and first == aggressor,
             same_hour=_is_same_hour(started_at, incident.started_at),
         )
-        for pk, started_at, ended_at, peak_value, aggressors in found
+        for pk, started_at, ended_at, peak_value, first in found
     ]  # fmt: skip
     return Past(rows=rows[:MOST_BEFORE], aggressor=aggressor, is_cut=len(rows) > MOST_BEFORE)
-
-
-def _first(parties: Sequence[dict[str, object]]) -> str:
-    return str(parties[0]["workload"]) if parties else ""
 
 
 def _is_same_hour(one: datetime, other: datetime) -> bool:
