@@ -8,6 +8,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -106,6 +107,7 @@ def _ahead(lines: list[WindowLine], now: datetime) -> list[tuple[datetime, datet
 
 
 @changing("maintenance")
+@transaction.atomic
 def plan(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     workspace.actor.require(Action.DECIDE)
     row = add_maintenance_window(
@@ -124,6 +126,7 @@ def plan(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
 
 
 @changing("maintenance")
+@transaction.atomic
 def call_off(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     workspace, row = open_row(workspace, MaintenanceWindow, pk)
     workspace.actor.require(Action.DECIDE)
