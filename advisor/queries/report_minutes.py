@@ -21,7 +21,7 @@ from ingest.core.grid import Flags, Floats, Grid, grid_of
 
 SHORTEST_WINDOW_S = 60.0
 MOST_TOGETHER = 400
-"""Allocations whose windows of a day are read at once: some 50 MB."""
+"""Allocations whose windows of a day are read at once, so that memory is bounded."""
 
 
 def read_promise_minutes(
