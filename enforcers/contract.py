@@ -9,7 +9,7 @@ UTC.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -48,6 +48,8 @@ POOL = "pool"
 # The host's own part of an uplink: of a slow link 10 %, of a fast one 5 %.
 HOST_SMALL_RATIO = 0.05
 HOST_LARGE_RATIO = 0.10
+_UNSAID_OF_MEASUREMENT = ("short_looks", "full_looks")
+"""They are written only where they say something: a service that knows them not reads the rest."""
 HOST_ENOUGH_BITS_PER_S = 10e6
 
 
@@ -238,6 +240,7 @@ class Measurement:
 
     `sample_count` counter readings were made, `backlogged_samples` of them saw bytes waiting.
     `drops` and `overlimits` grew by so much in the window; `backlog_bytes` waited at its end.
+    In `full_looks` of `short_looks`, of 100 ms each, all was used that the limit lets through.
     None means the mechanism cannot see it.
     """
 
@@ -248,6 +251,8 @@ class Measurement:
     backlog_bytes: int | None
     drops: int | None
     overlimits: int | None
+    short_looks: int | None = None
+    full_looks: int | None = None
 
     def __post_init__(self) -> None:
         field_checks.check_not_negative("rate", self.rate)
@@ -409,14 +414,30 @@ def _with_unsaid(plain: Any) -> Any:
 
 def encode_report(report: ComplianceReport) -> bytes:
     """Canonical JSON of a report."""
-    return canonical_json.encode(report)
+    plain = canonical_json.to_plain(report)
+    for measured in _measured(plain):
+        for key in _UNSAID_OF_MEASUREMENT:
+            if measured[key] is None:
+                del measured[key]
+    return canonical_json.dump(plain)
 
 
 def decode_report(data: bytes | str) -> ComplianceReport:
     """Read a report, also one of a former version; raises ContractError."""
     of_version_2 = report_v1.upgraded_report(canonical_json.parse(data), version=2)
     plain = report_v2.upgraded_report(of_version_2, version=REPORT_VERSION)
+    for measured in _measured(plain):
+        measured |= {key: None for key in _UNSAID_OF_MEASUREMENT if key not in measured}
     return canonical_json.decode_known(ComplianceReport, plain, known=REPORT_VERSION)
+
+
+def _measured(plain: Any) -> Iterator[dict[str, Any]]:
+    """The measurements of a report, as far as it is one."""
+    allocations = plain.get("allocations") if isinstance(plain, dict) else None
+    for item in allocations if isinstance(allocations, list) else ():
+        measured = item.get("measured") if isinstance(item, dict) else None
+        if isinstance(measured, dict):
+            yield measured
 
 
 def read_support(plain: Sequence[Any]) -> tuple[MechanismSupport, ...]:
