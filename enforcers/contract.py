@@ -10,7 +10,7 @@ UTC.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -48,8 +48,6 @@ POOL = "pool"
 # The host's own part of an uplink: of a slow link 10 %, of a fast one 5 %.
 HOST_SMALL_RATIO = 0.05
 HOST_LARGE_RATIO = 0.10
-_UNSAID_OF_MEASUREMENT = ("short_looks", "full_looks")
-"""They are written only where they say something: a service that knows them not reads the rest."""
 HOST_ENOUGH_BITS_PER_S = 10e6
 
 
@@ -251,8 +249,8 @@ class Measurement:
     backlog_bytes: int | None
     drops: int | None
     overlimits: int | None
-    short_looks: int | None = None
-    full_looks: int | None = None
+    short_looks: int | None = field(default=None, metadata=canonical_json.UNSAID)
+    full_looks: int | None = field(default=None, metadata=canonical_json.UNSAID)
 
     def __post_init__(self) -> None:
         field_checks.check_not_negative("rate", self.rate)
@@ -414,12 +412,7 @@ def _with_unsaid(plain: Any) -> Any:
 
 def encode_report(report: ComplianceReport) -> bytes:
     """Canonical JSON of a report."""
-    plain = canonical_json.to_plain(report)
-    for measured in _measured(plain):
-        for key in _UNSAID_OF_MEASUREMENT:
-            if measured[key] is None:
-                del measured[key]
-    return canonical_json.dump(plain)
+    return canonical_json.encode(report)
 
 
 def decode_report(data: bytes | str) -> ComplianceReport:
@@ -427,7 +420,8 @@ def decode_report(data: bytes | str) -> ComplianceReport:
     of_version_2 = report_v1.upgraded_report(canonical_json.parse(data), version=2)
     plain = report_v2.upgraded_report(of_version_2, version=REPORT_VERSION)
     for measured in _measured(plain):
-        measured |= {key: None for key in _UNSAID_OF_MEASUREMENT if key not in measured}
+        for name in canonical_json.unsaid_names(Measurement):
+            measured.setdefault(name, None)
     return canonical_json.decode_known(ComplianceReport, plain, known=REPORT_VERSION)
 
 
