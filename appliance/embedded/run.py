@@ -22,6 +22,8 @@ from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.valkey import valkey_answers, valkey_server
+from appliance.sample.fleet import ORGANISATION_NAME
+from appliance.sample.organisation import sample_hosts
 from config import env
 from config.paths import DataDir, DataDirError
 
@@ -35,6 +37,7 @@ class RunOptions:
     host: str
     port: int
     with_reader: bool
+    with_sample: bool = False
 
 
 def run(options: RunOptions, say: Say) -> None:
@@ -147,6 +150,9 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
     if options.with_reader:
         say("starting the reader of this machine's own disks and interfaces")
         supervisor.start(local_reader(data))
+    if options.with_sample:
+        say(f"sending what 12 hosts would send to the organisation {ORGANISATION_NAME}")
+        supervisor.start(sample_hosts(data, children.web_url(options.host, options.port)))
 
 
 def _welcome(options: RunOptions, login: NewLogin | None, data: DataDir, say: Say) -> None:

@@ -1,0 +1,68 @@
+"""The sample's organisation: made with what people would have stated of it."""
+
+from __future__ import annotations
+
+import sys
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.actor import COMMAND_LINE
+from accounts.models import Membership, Organisation, Role, Token
+from accounts.models.token import Scope
+from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
+from advisor.decisions.policy_file.decide.read import read_policy_file
+from appliance.embedded.child import ChildSpec
+from appliance.sample.fleet import (
+    ORGANISATION,
+    ORGANISATION_NAME,
+    STATE_FILE,
+    TOKEN_FILE,
+    policy_file,
+)
+from config.paths import DataDir
+
+COLLECTOR_NAME = "sample hosts"
+
+
+def sample_hosts(data: DataDir, url: str) -> ChildSpec:
+    """The program that sends what the sample's hosts would, to the organisation of its token."""
+    data.sample.mkdir(mode=0o700, exist_ok=True)
+    secret = make_sample()
+    if secret is not None:
+        (data.sample / STATE_FILE).unlink(missing_ok=True)
+        token = data.sample / TOKEN_FILE
+        token.unlink(missing_ok=True)
+        token.touch(mode=0o600)
+        token.write_text(secret)
+    return ChildSpec(
+        name="sample",
+        argv=(sys.executable, "-m", "appliance.sample.play", str(data.sample), url),
+        log=data.logs / "sample.log",
+        environment={"SLUICE_DATA_DIR": str(data.root), "PYTHONUNBUFFERED": "1"},
+        essential=False,
+    )
+
+
+@transaction.atomic
+def make_sample() -> str | None:
+    """Make the organisation, owned by those who may do everything, and the secret of its token.
+
+    None if it is there: it goes on as it is.
+    """
+    if Organisation.objects.filter(slug=ORGANISATION).exists():
+        return None
+    organisation = Organisation.objects.create(slug=ORGANISATION, name=ORGANISATION_NAME)
+    Membership.objects.bulk_create(
+        Membership(organisation=organisation, user=user, role=Role.OWNER)
+        for user in get_user_model().objects.filter(is_superuser=True, is_active=True)
+    )
+    now = timezone.now()
+    read = read_policy_file(policy_file(), file="northgate.yaml")
+    changes = plan_policy_file(organisation, read, now=now)
+    apply_policy_file(organisation, read, expected=changes, actor=COMMAND_LINE, now=now)
+    _, secret = Token.objects.issue(
+        organisation=organisation, scope=Scope.INGEST, name=COLLECTOR_NAME
+    )
+    return secret
