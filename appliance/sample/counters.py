@@ -14,8 +14,8 @@ from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, DISKIO, NET, NSTAT, M
 
 Integers = npt.NDArray[np.int64]
 WINDOW_S = 10
-FACTS_EACH_S = 600
-"""So often hosts tell again what they know of themselves."""
+NUMBERS_EACH_S, FACTS_EACH_S = 60, 600
+"""So often hosts tell the numbers of their disks again, and what they know of themselves."""
 _PACKET_BYTES = 1400
 _WRAPS = np.array([2**63] * 4 + [2**32] * 4, np.float64)
 """Where the counters of a disk begin anew: times are numbers of 32 bits."""
@@ -111,6 +111,7 @@ class Hosts:
                     *text.of_host(place, host),
                     *(text.of_machine(one, host) for one in places),
                     *(text.of_vnic(one, host) for one in places),
+                    *(numbers_of(host) if at_s % NUMBERS_EACH_S == 0 else ()),
                     *(facts_of(host, places) if at_s % FACTS_EACH_S == 0 else ()),
                 )
             ]
@@ -173,6 +174,13 @@ _PRESSURE = _form(
 _NET = _form(_names(NET, 8))
 _DISK = _form(_names(DISKIO, 9))
 _TCP = _form(_names(NSTAT, 2))
+
+
+def numbers_of(host: str) -> Iterator[str]:
+    """Under which number cgroups count the I/O of each disk."""
+    for store in STORES:
+        major, minor = store.number.split(":")
+        yield f"block_device,host={host},name={store.device} major={major}i,minor={minor}i"
 
 
 def facts_of(host: str, places: Sequence[int]) -> Iterator[str]:

@@ -14,6 +14,7 @@ UPLINK = "eth0"
 UPLINK_BITS_PER_S = 9.4e9
 """What a line of 10 Gbit/s carries, less what frames take."""
 TOKEN_FILE, STATE_FILE = "ingest-token", "state.npz"
+UNTIL_NOW = "--until-now"
 ORGANISATION, ORGANISATION_NAME = "northgate", "Northgate (sample data)"
 
 
@@ -77,13 +78,13 @@ ROLES = (
     Role(name="queue", count=12, stores=_SILVER, iops=45, read_ratio=0.3, io_bytes=4096,
          sent_bits_per_s=80e6, team="office"),
     Role(name="etl", count=18, stores=("silver-01", "silver-02"), iops=30, read_ratio=0.6,
-         io_bytes=65536, sent_bits_per_s=40e6, team="data", night=0.6),
+         io_bytes=16384, sent_bits_per_s=40e6, team="data", night=0.6),
     Role(name="build", count=24, stores=("silver-03",), iops=35, read_ratio=0.5, io_bytes=16384,
          sent_bits_per_s=25e6, team="lab"),
     Role(name="test", count=30, stores=("archive-01",), iops=4, read_ratio=0.5, io_bytes=8192,
          sent_bits_per_s=5e6, team="lab"),
     Role(name="backup", count=12, stores=("archive-01",), iops=12, read_ratio=0.1,
-         io_bytes=262144, sent_bits_per_s=30e6, team="office", night=0.8),
+         io_bytes=65536, sent_bits_per_s=30e6, team="office", night=0.8),
 )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 from django.contrib.auth import get_user_model
@@ -11,19 +13,23 @@ from django.utils import timezone
 from accounts.actor import COMMAND_LINE
 from accounts.models import Membership, Organisation, Role, Token
 from accounts.models.token import Scope
+from advisor.decisions.discovery import discover
 from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
 from advisor.decisions.policy_file.decide.read import read_policy_file
 from appliance.embedded.child import ChildSpec
+from appliance.embedded.errors import EmbeddedError
 from appliance.sample.fleet import (
     ORGANISATION,
     ORGANISATION_NAME,
     STATE_FILE,
     TOKEN_FILE,
+    UNTIL_NOW,
     policy_file,
 )
 from config.paths import DataDir
 
 COLLECTOR_NAME = "sample hosts"
+HISTORY_TIMEOUT_S = 600.0
 
 
 def sample_hosts(data: DataDir, url: str) -> ChildSpec:
@@ -43,6 +49,24 @@ def sample_hosts(data: DataDir, url: str) -> ChildSpec:
         environment={"SLUICE_DATA_DIR": str(data.root), "PYTHONUNBUFFERED": "1"},
         essential=False,
     )
+
+
+def send_history(sample: ChildSpec) -> None:
+    """Send what its hosts would have sent up to now; raises EmbeddedError."""
+    with sample.log.open("ab") as log:
+        ended = subprocess.run(
+            [*sample.argv, UNTIL_NOW],
+            env={**os.environ, **sample.environment},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            timeout=HISTORY_TIMEOUT_S,
+            check=False,
+        )
+    if ended.returncode:
+        raise EmbeddedError(f"the sample's history could not be sent; see {sample.log}")
+    # The past is judged once, so who took part in it has to be known before.
+    for organisation in Organisation.objects.filter(slug=ORGANISATION):
+        discover(organisation=organisation)
 
 
 @transaction.atomic

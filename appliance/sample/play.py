@@ -1,4 +1,4 @@
-"""`python -m appliance.sample.play FOLDER URL`: send what the sample's hosts would send.
+"""`python -m appliance.sample.play FOLDER URL [--until-now]`: send what its hosts would send.
 
 It begins with the last hours, goes on where it ended before, and then sends each window as it
 ends. It ends by itself when the server knows its token no longer: the sample was removed.
@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 import numpy as np
 
 from appliance.sample.counters import WINDOW_S, Counters, Hosts
-from appliance.sample.fleet import STATE_FILE, TOKEN_FILE
+from appliance.sample.fleet import STATE_FILE, TOKEN_FILE, UNTIL_NOW
 from appliance.sample.story import HOUR_S, Story
 
 HISTORY_S = 8 * int(HOUR_S)
@@ -74,10 +74,13 @@ class Player:
     def play(self) -> None:
         """Send for ever; raises SampleGone."""
         while True:
-            due = range(self._state.at_s + WINDOW_S, _window_end(time.time()) + 1, WINDOW_S)
-            for first in range(0, len(due), _WINDOWS_AT_ONCE):
-                self.send(due[first : first + _WINDOWS_AT_ONCE])
+            self.catch_up()
             time.sleep(WINDOW_S - time.time() % WINDOW_S)
+
+    def catch_up(self) -> None:
+        """Send all windows that ended."""
+        while due := range(self._state.at_s + WINDOW_S, _window_end(time.time()) + 1, WINDOW_S):
+            self.send(due[:_WINDOWS_AT_ONCE])
 
     def send(self, ends_s: range) -> None:
         """The windows that end so."""
@@ -119,9 +122,12 @@ def _asked_wait_s(said: str | None) -> float | None:
     return min(float(said), _LONGEST_WAIT_S) if said and said.isdigit() else None
 
 
-def main(folder: str, url: str) -> None:
+def main(folder: str, url: str, *options: str) -> None:
+    player = Player(Path(folder), url)
     try:
-        Player(Path(folder), url).play()
+        player.catch_up()
+        if UNTIL_NOW not in options:
+            player.play()
     except SampleGone:
         print("the sample was removed; nothing more is sent")
 

@@ -16,7 +16,7 @@ from appliance.sample.fleet import HOSTS, STORES, UPLINK_BITS_PER_S, machine, ma
 
 Floats = npt.NDArray[np.float64]
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
-NEIGHBOUR, NEIGHBOUR_IOPS, NEIGHBOUR_IN_FLIGHT = "etl-13", 5300.0, 256
+NEIGHBOUR, NEIGHBOUR_IOPS, NEIGHBOUR_IN_FLIGHT = "etl-13", 5300.0, 320
 SENDER, BESIDE_SENDER = "mail-02", "queue"
 """Who fills the uplink of its host, with the machine of this role there."""
 FULL_LINE_RATIO = 0.99
