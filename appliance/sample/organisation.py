@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -35,13 +36,10 @@ HISTORY_TIMEOUT_S = 600.0
 def sample_hosts(data: DataDir, url: str) -> ChildSpec:
     """The program that sends what the sample's hosts would, to the organisation of its token."""
     data.sample.mkdir(mode=0o700, exist_ok=True)
-    secret = make_sample()
-    if secret is not None:
+    organisation, is_new = make_sample()
+    if is_new:
         (data.sample / STATE_FILE).unlink(missing_ok=True)
-        token = data.sample / TOKEN_FILE
-        token.unlink(missing_ok=True)
-        token.touch(mode=0o600)
-        token.write_text(secret)
+    _keep_token(data.sample / TOKEN_FILE, organisation)
     return ChildSpec(
         name="sample",
         argv=(sys.executable, "-m", "appliance.sample.play", str(data.sample), url),
@@ -70,13 +68,14 @@ def send_history(sample: ChildSpec) -> None:
 
 
 @transaction.atomic
-def make_sample() -> str | None:
-    """Make the organisation, owned by those who may do everything, and the secret of its token.
+def make_sample() -> tuple[Organisation, bool]:
+    """The organisation, owned by those who may do everything, and whether it is new.
 
-    None if it is there: it goes on as it is.
+    One that is there goes on as it is.
     """
-    if Organisation.objects.filter(slug=ORGANISATION).exists():
-        return None
+    known = Organisation.objects.filter(slug=ORGANISATION).first()
+    if known is not None:
+        return known, False
     organisation = Organisation.objects.create(slug=ORGANISATION, name=ORGANISATION_NAME)
     Membership.objects.bulk_create(
         Membership(organisation=organisation, user=user, role=Role.OWNER)
@@ -86,7 +85,18 @@ def make_sample() -> str | None:
     read = read_policy_file(policy_file(), file="northgate.yaml")
     changes = plan_policy_file(organisation, read, now=now)
     apply_policy_file(organisation, read, expected=changes, actor=COMMAND_LINE, now=now)
+    return organisation, True
+
+
+def _keep_token(path: Path, organisation: Organisation) -> None:
+    """The secret at path stays while it is one of the organisation; else it is a new one."""
+    if path.is_file():
+        token = Token.objects.valid(path.read_text(), now=timezone.now())
+        if token is not None and token.organisation_id == organisation.pk:
+            return
     _, secret = Token.objects.issue(
         organisation=organisation, scope=Scope.INGEST, name=COLLECTOR_NAME
     )
-    return secret
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(secret)
