@@ -57,6 +57,11 @@ class DataDir:
         return self.root / "reader"
 
     @property
+    def sample(self) -> Path:
+        """The sample's token, and how far its hosts have sent."""
+        return self.root / "sample"
+
+    @property
     def secret_key(self) -> Path:
         """Django's SECRET_KEY, made once."""
         return self.root / "secret-key"

@@ -22,6 +22,8 @@ from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.valkey import valkey_answers, valkey_server
+from appliance.sample.fleet import ORGANISATION_NAME
+from appliance.sample.organisation import sample_hosts, send_history
 from config import env
 from config.paths import DataDir, DataDirError
 
@@ -35,6 +37,7 @@ class RunOptions:
     host: str
     port: int
     with_reader: bool
+    with_sample: bool = False
 
 
 def run(options: RunOptions, say: Say) -> None:
@@ -136,11 +139,20 @@ def _prepare_database(say: Say) -> NewLogin | None:
 
 
 def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, say: Say) -> None:
-    say("starting the workers and the scheduler")
-    supervisor.start(*children.workers(data), children.scheduler(data))
     say("starting the web server")
     names = allowed_hosts(options.host)
     supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
+    sample = None
+    if options.with_sample:
+        say(f"sending the last hours of the organisation {ORGANISATION_NAME}")
+        sample = sample_hosts(data, children.web_url(options.host, options.port))
+        # Before anything is judged: what comes afterwards would be judged again, later.
+        send_history(sample)
+        connection.close()
+    say("starting the workers and the scheduler")
+    supervisor.start(*children.workers(data), children.scheduler(data))
+    if sample is not None:
+        supervisor.start(sample)
     if settings.UDP_TOKEN:
         say("receiving line protocol over UDP, which nobody acknowledges")
         supervisor.start(children.udp(data))

@@ -109,9 +109,9 @@ def short_directory() -> Iterator[Path]:
 
 
 @contextmanager
-def started(data_dir: Path, **options: Any) -> Iterator[EmbeddedRun]:
+def started(data_dir: Path, *arguments: str, **options: Any) -> Iterator[EmbeddedRun]:
     """A run that is ready, and is stopped at the end."""
-    run = start(data_dir, **options)
+    run = start(data_dir, *arguments, **options)
     try:
         run.wait_for(READY)
         yield run

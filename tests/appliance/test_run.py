@@ -206,6 +206,25 @@ def test_machine_shows_itself_without_telegraf(data_dir):
     assert "token" not in (data_dir / "log" / "reader.log").read_text()
 
 
+def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(data_dir):
+    noisy = (
+        "SELECT jsonb_array_length(incident.victims) FROM advisor_incident incident"
+        " JOIN advisor_resource resource ON resource.id = incident.resource_id"
+        " WHERE resource.name = 'silver-01' AND incident.ended_at IS NULL"
+        " AND incident.aggressors @> '[{\"workload\": \"etl-13\"}]'"
+    )
+    with started(data_dir, "--sample") as run, database(run) as connection:
+        deadline = time.monotonic() + DEADLINE_S
+        while not (found := connection.execute(noisy).fetchall()):
+            assert time.monotonic() < deadline, (data_dir / "log" / "sample.log").read_text()
+            time.sleep(0.2)
+        workloads = connection.execute("SELECT count(*) FROM advisor_workload").fetchone()
+
+    ((victims,),) = found
+    assert victims > 20
+    assert workloads == (300,)
+
+
 def test_second_run_on_the_same_directory_is_refused(running):
     second = start(running.data_dir)
 

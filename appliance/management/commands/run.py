@@ -27,6 +27,12 @@ class Command(PlainCommand):
         parser.add_argument(
             "--no-reader", action="store_true", help="do not collect samples of this machine"
         )
+        parser.add_argument(
+            "--sample",
+            action="store_true",
+            help="bring a second organisation with a fleet of 300 virtual machines to look at; "
+            "Settings > Organisation removes it",
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         interrupt_on_stop_signals()
@@ -34,6 +40,7 @@ class Command(PlainCommand):
             host=options["host"],
             port=options["port"],
             with_reader=not options["no_reader"],
+            with_sample=options["sample"],
         )
         try:
             run(chosen, self._say)
