@@ -31,7 +31,7 @@ class Command(PlainCommand):
             "--sample",
             action="store_true",
             help="bring a second organisation with a fleet of 300 virtual machines to look at; "
-            "Settings > Organisation removes it",
+            "its menu, Quotas and organisation, removes it",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
