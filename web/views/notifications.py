@@ -20,10 +20,11 @@ from advisor.errors import DecisionRefused
 from advisor.models import ChannelKind, Delivery, NotificationChannel, NotificationRule, Resource
 from advisor.models.notification import LONGEST_ADDRESS, DeliveryState
 from advisor.notifications import state
+from advisor.notifications.stated_rule import SEVERITIES, row_of, stated
 from advisor.queries.notifications import delivery_rows, leads_to, rule_lines, silences_now
 from web.access import Workspace, open_row, workspace_view
 from web.changing import changing
-from web.notification_form import FIELDS, SEVERITIES, form_of, rule_of_form, sent_form
+from web.notification_form import FIELDS, form_of, rule_of_form, sent_form
 from web.page import render_page, render_part
 from web.views.silences import LENGTHS
 
@@ -48,7 +49,7 @@ def notifications(request: HttpRequest, workspace: Workspace) -> HttpResponseBas
     asked = request.GET.get("rule", "").replace("\x00", "")
     rows = workspace.scope.rows(NotificationRule).select_related("channel")
     row = rows.filter(name=asked).first()
-    return _page(request, workspace, form=form_of(row) if row else None)
+    return _page(request, workspace, form=form_of(stated(row)) if row else None)
 
 
 def _page(
@@ -180,7 +181,7 @@ def state_rule(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     workspace.actor.require(Action.MANAGE_NOTIFICATIONS)
     form = sent_form(request.POST)
     try:
-        row, resources = rule_of_form(form, workspace.membership.organisation)
+        row, resources = row_of(rule_of_form(form), workspace.membership.organisation)
         state.state_notification_rule(
             row, resources=resources, actor=workspace.actor, now=timezone.now()
         )

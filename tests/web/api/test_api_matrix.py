@@ -53,6 +53,11 @@ BODIES: dict[str, Any] = {
     "change_rollout_terms": {"staged": True},
     "stop_all_rollouts": {"reason": "no"},
     "state_ladder_rule": {"name": "r"},
+    "state_notification_channel": {
+        "name": "c", "kind": "webhook", "address": "https://c.example.org/"
+    },
+    "state_rule_of_notifications": {"name": "n", "channel": "chat"},
+    "make_silence": {"until": "2026-11-21T00:00:00Z"},
     "make_token": {"name": "t", "scope": "read"},
     "invite_somebody": {"role": "viewer"},
     "answer_import": {"host": "h"},
