@@ -67,7 +67,8 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
 	$(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m root
+	$(BIN)/pytest -q -m "root and quiet"
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m "root and not quiet"
 	@echo "make test: the database's tests again, on TimescaleDB"
 	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser or any_database)"
 

@@ -439,11 +439,13 @@ def send_messages(organisation_id: int) -> None:
 @shared_task
 def tidy() -> None:
     """Expire old recommendations and delete states beyond retention."""
+    from advisor.decisions import moving
     from advisor.notifications import look
     from advisor.pipeline import upkeep
 
     upkeep.tidy(now=timezone.now())
     look.forget_old(now=timezone.now())
+    moving.end_without_command(now=timezone.now())
 
 
 def _turns(resources: QuerySet[Resource]) -> Iterable[tuple[int, int]]:

@@ -13,6 +13,7 @@ COMMANDS = {
     "See": {
         "status": "resources that are congested, stalled or unknown now; sets the exit status",
         "incidents": "incidents, newest first, or the cause of one",
+        "report": "promises kept and minutes lost in a day, week, month or other period",
         "workloads": "workloads with where they run, their tier, and by what they are known",
         "hosts": "hosts with their newest sample and the state of their agent",
         "compliance": "desired, applied and measured values of every allocation",

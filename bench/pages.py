@@ -146,8 +146,8 @@ def as_web_server() -> Iterator[None]:
     from config.database_roles import EMBEDDED_USERS, DatabaseRole, grant_rights
     from config.row_walls import build_walls
 
-    grant_rights(connection, EMBEDDED_USERS)
     build_walls(connection, EMBEDDED_USERS)
+    grant_rights(connection, EMBEDDED_USERS)
     with connection.cursor() as cursor, override_settings(HAS_ROW_WALLS=True):
         cursor.execute(f"SET ROLE {EMBEDDED_USERS[DatabaseRole.WEB]}")
         try:

@@ -27,8 +27,6 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # Harm is to be taken back soon.
     "roll-out": {"task": "advisor.tasks.roll_out_everywhere", "schedule": 10.0},
     "act": {"task": "advisor.tasks.act_everywhere", "schedule": 30.0},
-    # A violated reservation must be fixed within five minutes.
-    "carry-out": {"task": "advisor.tasks.carry_out_everywhere", "schedule": 10.0},
     # People are told within half a minute.
     "notify": {"task": "advisor.tasks.notify_everywhere", "schedule": 10.0},
     "send": {"task": "advisor.tasks.send_everywhere", "schedule": 5.0},
@@ -47,6 +45,9 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }
+if settings.MOVE_COMMAND:
+    # A violated reservation must be fixed within five minutes.
+    BEAT_SCHEDULE["carry-out"] = {"task": "advisor.tasks.carry_out_everywhere", "schedule": 10.0}
 
 
 def broker_url(redis_url: str) -> str:

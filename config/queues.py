@@ -22,6 +22,8 @@ class WorkQueue:
     expires_s: int = 600
 
 
+MOVES = "move"
+
 QUEUES = (
     # Two slots, so that a hanging task leaves one.
     WorkQueue(
@@ -50,10 +52,9 @@ QUEUES = (
         hard_limit_s=50,
         expires_s=60,
     ),
-    WorkQueue(
-        name="report",
-        tasks=("import_everywhere", "import_upload", "carry_out_everywhere", "carry_out"),
-    ),
+    WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
+    # A command that moves a workload may take minutes, and its advice is good for few.
+    WorkQueue(name=MOVES, tasks=("carry_out_everywhere", "carry_out")),
     WorkQueue(
         name="upkeep",
         tasks=(
@@ -65,6 +66,12 @@ QUEUES = (
         ),
     ),
 )  # fmt: skip
+
+
+def queues_in_use(*, moves: bool) -> tuple[WorkQueue, ...]:
+    """Those that have work, and so a worker; that of moves only where a command makes them."""
+    return tuple(queue for queue in QUEUES if moves or queue.name != MOVES)
+
 
 LONGEST_TASK_S = max(queue.hard_limit_s for queue in QUEUES)
 

@@ -9,7 +9,7 @@ from config.mail import mail_server
 from config.move_command import move_command
 from config.oidc import oidc_provider
 from config.paths import data_dir
-from config.queues import QUEUES
+from config.queues import queues_in_use
 from config.row_walls import seeing_all
 from config.secret_key import secret_key
 
@@ -104,7 +104,6 @@ DATABASES = {
 # What answers a person, or a program of one organisation, sees the rows of that alone.
 HAS_ROW_WALLS = DATABASE_ROLE == DatabaseRole.WEB
 REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
-WORK_QUEUES = QUEUES
 
 # --- Samples
 
@@ -143,6 +142,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
 
 # The words of a command, never read by a shell; empty: a person moves workloads.
 MOVE_COMMAND = move_command(env.text("SLUICE_MOVE_COMMAND", ""))
+WORK_QUEUES = queues_in_use(moves=bool(MOVE_COMMAND))
 MOVE_ORGANISATIONS = env.words("SLUICE_MOVE_ORGANISATIONS", "")
 HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY

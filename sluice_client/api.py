@@ -362,7 +362,7 @@ class FoundResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullDay:
-    """The day on which a daily peak first reaches `full_rate`.
+    """The day on which a daily peak first comes within 5 % of `full_rate`.
 
     80 % of outcomes lie between `soonest_day` and `latest_day`; null is after `until_day`.
     """
@@ -501,16 +501,26 @@ class IncidentDetail:
     load_from_outside: str
     maintenance_window: str | None
     maintenance_window_reason: str
+    notes: list[IncidentNoteRow]
     peak_value: float | None
     resource: str
     resource_id: int
     signals: list[dict[str, Any]]
     started_at: datetime
     study: dict[str, Any]
+    taken_by: str | None
     text: str
     threshold: float | None
     victims: list[IncidentParty]
     withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentDuty:
+    """See `IncidentDuty` in openapi.json."""
+
+    notes: list[IncidentNoteRow]
+    taken_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -541,6 +551,18 @@ class IncidentLine:
     threshold: float | None
     victims: list[IncidentParty]
     withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentNoteRow:
+    """What somebody said; with `is_duty`, who takes care from then on, or null for nobody."""
+
+    at: datetime
+    by: str
+    id: int
+    is_duty: bool
+    taken_by: str | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1310,6 +1332,13 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaidOfIncident:
+    """See `SaidOfIncident` in openapi.json."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SelectorChoice:
     """How the host's agent recognises the I/O of the workload."""
 
@@ -1428,6 +1457,13 @@ class SystemStatus:
     health: dict[str, Any]
     resources: list[dict[str, Any]]
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBy:
+    """The username of a member; null: nobody takes care."""
+
+    username: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1786,6 +1822,35 @@ class Api:
             Muted,
             body=body,
             headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def note_on_incident(
+        self, pk: int, body: SaidOfIncident, *, idempotency_key: str | None = None
+    ) -> IncidentNoteRow:
+        """Add a note to an incident, for all who look at it."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/incidents/{pk}/notes",
+            IncidentNoteRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def assign_incident(
+        self,
+        pk: int,
+        body: TakenBy,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> IncidentDuty:
+        """Say who takes care of an incident; of two at once the later one counts."""
+        return self.connection.ask(
+            "PUT",
+            f"/api/v1/incidents/{pk}/taken-by",
+            IncidentDuty,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
 
     def list_invitations(

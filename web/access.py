@@ -20,6 +20,7 @@ from accounts.roles import Action
 from accounts.services.organisation import LONGEST_NAME
 from advisor.models import (
     Incident,
+    MaintenanceWindow,
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
@@ -33,8 +34,8 @@ from ingest.models import Host
 
 SESSION_KEY = "organisation"
 Row = TypeVar(
-    "Row", Host, Incident, NotificationChannel, NotificationRule, NotificationSilence,
-    Recommendation, Resource, Team, Workload,
+    "Row", Host, Incident, MaintenanceWindow, NotificationChannel, NotificationRule,
+    NotificationSilence, Recommendation, Resource, Team, Workload,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -151,6 +151,6 @@ def find_organisation(slug: str | None) -> Organisation:
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -59,6 +59,11 @@ def topic_words(topic: str) -> str:
     return next((kind.words for kind in KINDS if kind.topic == topic), topic)
 
 
+def kind_words(kind: str) -> str:
+    """What advice of a kind is about; a kind that only another version knows is its own word."""
+    return next((one.words for one in KINDS if one.name == kind), kind)
+
+
 def variants() -> tuple[Variant, ...]:
     """Everything that `Recommendation.kind` may say, in the order in which lists offer it."""
     return tuple(variant for kind in KINDS for variant in kind.variants)

@@ -51,9 +51,13 @@ def stated_ladder(organisation_id: int, *, now: datetime) -> StatedLadder:
     rules = tuple(map(rule_of, stated))
     longest = max((one.cooldown_s or 0.0 for one in rules), default=0.0)
     since = now - max(DAY, timedelta(seconds=longest))
-    done = Recommendation.objects.filter(
-        organisation=organisation_id, state=RecommendationState.APPROVED, decided_at__gt=since
-    ).select_related("resource")
+    done = (
+        Recommendation.objects.filter(
+            organisation=organisation_id, state=RecommendationState.APPROVED, decided_at__gt=since
+        )
+        .select_related("resource")
+        .defer("inputs", "summary")
+    )
     tiers = dict(Workload.objects.filter(organisation=organisation_id).values_list("name", "tier"))
     past = tuple(
         Past(change=_change(one, tiers), at=one.decided_at)

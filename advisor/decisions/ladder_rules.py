@@ -88,10 +88,16 @@ def undo(change: Undo, *, organisation: Organisation, actor: Actor, now: datetim
     held_terms(organisation)
     if rule_text(organisation, change.name) != change.after:
         raise DecisionRefused(f'rule "{change.name}" was changed since')
-    if change.before is None:
+    former = former_rule(change, organisation)
+    if former is None:
         remove_rule(organisation=organisation, name=change.name, actor=actor, now=now)
     else:
-        state_rule(_from_text(organisation, change.before), actor=actor, now=now)
+        state_rule(former, actor=actor, now=now)
+
+
+def former_rule(change: Undo, organisation: Organisation) -> LadderRule | None:
+    """The rule as it was before a change; None if there was none."""
+    return None if change.before is None else _from_text(organisation, change.before)
 
 
 def rule_text(organisation: Organisation, name: str) -> str | None:

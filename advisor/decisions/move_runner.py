@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -54,10 +55,13 @@ def run(words: Sequence[str], *, limit_s: float = LONGEST_S) -> Ended:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End it with all that it started, also where the worker itself is interrupted."""
-    if child.poll() is None:
+    """End it with all that it started, also where the worker itself is interrupted.
+
+    What it started lives on in its session when it ends first itself.
+    """
+    with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    child.wait()
 
 
 def _last(printed: IO[bytes]) -> str:

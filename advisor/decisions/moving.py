@@ -88,6 +88,19 @@ def carry_out(*, recommendation: Recommendation, now: datetime) -> None:
         _make(waiting, now)
 
 
+def end_without_command(*, now: datetime) -> None:
+    """End and look at moves of a command that the installation has no more, nor a worker for."""
+    if settings.MOVE_COMMAND:
+        return
+    left = open_moves().values("recommendation")
+    for recommendation in Recommendation.objects.filter(pk__in=left).order_by("pk"):
+        try:
+            carry_out(recommendation=recommendation, now=now)
+        except Exception:
+            # What ends the look at one leaves the others.
+            log.exception("moves not ended", extra={"recommendation": recommendation.pk})
+
+
 def _find_lost(recommendation: Recommendation, now: datetime) -> None:
     """A worker that died says nothing of its command: what is measured will."""
     lost = PlacementMove.objects.filter(

@@ -26,6 +26,7 @@ from advisor.models.history import (
     StaleDay,
     Track,
 )
+from advisor.models.incident_note import IncidentNote
 from advisor.models.ladder_rule import LadderRule
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.natural_score import NaturalLook, NaturalScore
@@ -82,6 +83,7 @@ __all__ = [
     "FailedWork",
     "HistoryRetention",
     "Incident",
+    "IncidentNote",
     "IncidentVersion",
     "IoCount",
     "LadderRule",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from advisor.core.demand.full_day import FULL_RATIO
 from advisor.core.quantity import format_rate
 from advisor.models import DemandOutlook, Pool, Resource
 
@@ -25,13 +26,14 @@ def full_day_text(subject: Resource | Pool) -> str:
     if row is None or gap or row.full_rate is None:
         return f"not foretold: {gap}"
     resource = subject.resource if isinstance(subject, Pool) else subject
-    rate = format_rate(row.full_rate, resource.unit)
-    reached = f"; it was reached last on {row.reached_day}" if row.reached_day else ""
+    short = round(100 * (1 - FULL_RATIO))
+    near = f"within {short} % of {format_rate(row.full_rate, resource.unit)}"
+    reached = f"; it was so near last on {row.reached_day}" if row.reached_day else ""
     if row.soonest_day is None:
-        return f"{rate} are not reached by {row.until_day}, in 90 % of outcomes{reached}"
+        return f"not {near} by {row.until_day}, in 90 % of outcomes{reached}"
     latest = f"and {row.latest_day}" if row.latest_day else f"and a day after {row.until_day}"
     middle = f", about {row.median_day}" if row.median_day else ""
-    return f"{rate} are reached between {row.soonest_day} {latest}{middle} (80 %){reached}"
+    return f"{near} between {row.soonest_day} {latest}{middle} (80 %){reached}"
 
 
 def full_day_plain(subject: Resource | Pool) -> dict[str, Any]:

@@ -7,21 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accounts.models import Organisation
-from advisor.advice.registry import KINDS
+from advisor.advice.registry import kind_words
 from advisor.core.duration import duration_text
 from advisor.core.ladder.verdict import Affected, Change, Verdict, verdict
 from advisor.core.resource import Tier
 from advisor.decisions.ladder import StatedLadder, level_text, stated_ladder, why_held
 from advisor.models import LadderRule, Recommendation
+from advisor.queries.ladder_change import Effect, effect
 
 KIND = "policy"
 """The kind of advice of a scope whose rules name none."""
 MOST_OPEN = 20
-
-
-def kind_words(kind: str) -> str:
-    """What advice of a kind is about; a kind that only another version knows is its own word."""
-    return next((one.words for one in KINDS if one.name == kind), kind)
 
 
 def rule_says(row: LadderRule) -> str:
@@ -74,11 +70,12 @@ class OpenAdvice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRule:
-    """A rule, what its advice is about, and what it says."""
+    """A rule, what its advice is about, what it says, and what its removal does."""
 
     row: LadderRule
     about: str
     says: str
+    removal: Effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +98,13 @@ def ladder_view(
     places = sorted(named, key=lambda one: (not one[0], one))
     return LadderView(
         rules=tuple(
-            ShownRule(row=row, about=kind_words(row.kind), says=rule_says(row)) for row in rows
+            ShownRule(
+                row=row,
+                about=kind_words(row.kind),
+                says=rule_says(row),
+                removal=effect(stated.rules, row.name, None),
+            )
+            for row in rows
         ),
         scopes=tuple(_scope(resource, kind, stated, now) for resource, kind in places),
         waiting=tuple(_open(row, stated, now) for row in waiting),

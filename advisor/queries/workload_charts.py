@@ -20,8 +20,8 @@ from advisor.queries.charts import (
     Track,
     charts_on,
 )
+from advisor.queries.promises import Promise, promises_of
 from advisor.queries.totals import total
-from advisor.queries.workload_day import Promise, promises_of
 
 
 def workload_chart_plans(workload: Workload) -> list[tuple[str, str, str]]:

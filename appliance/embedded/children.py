@@ -6,10 +6,12 @@ import socket
 import sys
 from typing import Any
 
+from django.conf import settings
+
 from appliance.embedded.child import ChildSpec
 from config.celery import app
 from config.paths import DataDir
-from config.queues import QUEUES, WorkQueue
+from config.queues import WorkQueue
 
 # Django's checks of URLs import every page and its libraries, which no worker needs.
 WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
@@ -38,8 +40,8 @@ def web_processes() -> int:
 
 
 def workers(data: DataDir) -> list[ChildSpec]:
-    """One worker per queue, so that no queue can take the slots of another."""
-    return [_worker(data, queue) for queue in QUEUES]
+    """One worker per queue with work, so that no queue can take the slots of another."""
+    return [_worker(data, queue) for queue in settings.WORK_QUEUES]
 
 
 def _worker(data: DataDir, queue: WorkQueue) -> ChildSpec:

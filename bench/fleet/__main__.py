@@ -56,6 +56,11 @@ PARTS = {
         ("a month of 2000 workloads foretold, CPU", "s", "<= 600"),
         ("a new day of an uplink foretold, queries", "queries", "<= 25"),
     ],
+    "reports": [
+        ("report of a week of 2000 workloads", "s", "< 10"),
+        ("report of a week of 2000 workloads, as CSV", "MB", "< 5"),
+        ("report of a week of 2000 workloads, most memory of Python", "MB", "< 300"),
+    ],
     "pause": [("windows never judged after a pause", "windows", "<= 0")],
     "month": [("a month of 300 workloads judged after an import", "s", "< 300")],
     "idle": [
@@ -82,7 +87,7 @@ PARTS = {
         ("windows never judged in live running", "windows", "<= 0"),
     ],
     "leaving": [
-        ("export, memory", "MB", "<= 64"),
+        ("export, growth of memory", "MB", "<= 64"),
         ("deletion, its longest part", "s", "< 30"),
         ("deletion, another's longest write meanwhile", "s", "< 1"),
     ],
@@ -185,6 +190,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
     from bench.fleet.natural import natural_rows
     from bench.fleet.placement import placement_rows
     from bench.fleet.readings import reading_rows
+    from bench.fleet.reports import report_rows
     from bench.fleet.walks import walk_rows
     from bench.pages import LISTED, list_rows, page_rows
 
@@ -195,6 +201,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "advice": lambda: advice_rows(stage),
         "natural": lambda: natural_rows(stage),
         "full-days": lambda: full_day_rows(stage),
+        "reports": lambda: report_rows(stage),
         "pause": lambda: pause_rows(stage),
         "month": lambda: month_rows(SMALL_FLEET, stage.say),
         "placement": lambda: placement_rows(stage),

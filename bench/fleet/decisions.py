@@ -125,8 +125,11 @@ def _of_policy_file(fleet: Fleet) -> dict[str, Cost]:
             fleet.organisation, file, expected=plan, actor=COMMAND_LINE, now=END
         )
     )
+    nothing = plan_policy_file(fleet.organisation, file, now=END)
     costs["policy file applied again, nothing changes"] = cost_of(
-        lambda: plan_policy_file(fleet.organisation, file, now=END)
+        lambda: apply_policy_file(
+            fleet.organisation, file, expected=nothing, actor=COMMAND_LINE, now=END
+        )
     )
     return costs
 

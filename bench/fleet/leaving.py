@@ -47,7 +47,7 @@ def _export_rows(stage: Stage) -> list[Row]:
         written = export_organisation(stage.organisation, path, now=END)
         took_s, size_mb = time.monotonic() - begin, path.stat().st_size / 1e6
         note = f"{sum(written.values()):,} rows in {took_s:.0f} s, {size_mb:,.0f} MB packed"
-        return [at_most("export, memory", "MB", MEMORY_MB_ASKED, peak_mb(), note)]
+        return [at_most("export, growth of memory", "MB", MEMORY_MB_ASKED, peak_mb(), note)]
 
 
 def _deletion_rows(stage: Stage) -> list[Row]:

@@ -199,6 +199,13 @@ def pool_half(uplink: Resource) -> None:
     set_pool(resource=uplink, name="half", limit=limit, members=names[::2], may_exceed=True)
 
 
+def promise_half(store: Resource) -> int:
+    """Give every second workload of a datastore a reservation and a limit; how many have one."""
+    rows = list(store.allocations.order_by("pk"))[::2]
+    keys = [one.pk for one in rows]
+    return store.allocations.filter(pk__in=keys).update(reservation=50.0, limit=5000.0)
+
+
 def due_for_foresight(now: datetime) -> list[tuple[int, int]]:
     """The resources whose full day is not foretold from the newest day."""
     return resources_to_foresee(now=now)

@@ -62,6 +62,7 @@ NAMED_BY_THE_PRODUCT = {
     "advisor.NotificationRule.name", "advisor.NotificationRule.zone",
     "advisor.NotificationSilence.reason", "advisor.NotificationSilence.made_by",
     "advisor.Delivery.reason",
+    "advisor.IncidentNote.by", "advisor.IncidentNote.text", "advisor.IncidentNote.carer_name",
     "advisor.LadderRule.kind", "advisor.LadderRule.name", "advisor.LadderRule.zone",
     # People, whose names have 150 characters, and the product's own parts.
     "accounts.Token.made_by", "advisor.PolicyChange.who", "advisor.PlacementMove.asked_by",

@@ -18,7 +18,12 @@ from typing import Any
 import psycopg
 import pytest
 import redis
+from django.conf import settings
+from django.test import override_settings
 
+from appliance.embedded.children import workers
+from config.paths import DataDir
+from config.queues import queues_in_use
 from tests.appliance.embedded_run import (
     DEADLINE_S,
     SLUICE,
@@ -91,6 +96,15 @@ def test_web_worker_and_scheduler_run(running):
     assert "celery --app=config.celery beat" in commands
 
 
+@pytest.mark.parametrize(("command", "runs"), [((), False), (("mv", "{workload}"), True)])
+def test_worker_of_moves_runs_where_a_command_is_configured(tmp_path, command, runs) -> None:
+    with override_settings(WORK_QUEUES=queues_in_use(moves=bool(command))):
+        names = {child.name for child in workers(DataDir(tmp_path))}
+
+    assert ("worker-move" in names) is runs
+    assert "worker-evaluate" in names
+
+
 def test_scheduled_work_is_done(running):
     log = running.data_dir / "log" / "worker-evaluate.log"
 
@@ -109,6 +123,7 @@ def test_health_knows_every_process(running):
     queues = {queue for process in found for queue in process["queues"]}
     assert queues == {"evaluate", "advise", "notify", "report", "upkeep"}
     assert [process["kind"] for process in found].count("scheduler") == 1
+    assert queues == {queue.name for queue in settings.WORK_QUEUES}
     assert {address: answer(running, address) for address in ("live", "ready")} == {
         "live": 200,
         "ready": 200,

@@ -19,11 +19,12 @@ def make_roles() -> None:
         for role, name in EMBEDDED_USERS.items():
             if role != DatabaseRole.OWNER:
                 cursor.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
-        grant_rights(connection, EMBEDDED_USERS)
         # A table that waits for the end of the transaction cannot be changed.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        # Before rights, as `sluice migrate` does it.
         build_walls(connection, EMBEDDED_USERS)
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        grant_rights(connection, EMBEDDED_USERS)
 
 
 @contextmanager

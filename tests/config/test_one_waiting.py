@@ -222,7 +222,7 @@ def test_every_task_has_a_queue_limits_and_an_expiry() -> None:
 
     own = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
 
-    assert list(by_name) == ["evaluate", "advise", "notify", "report", "upkeep"]
+    assert list(by_name) == ["evaluate", "advise", "notify", "report", "move", "upkeep"]
     assert {name.rpartition(".")[2] for name in own} == {
         task for queue in QUEUES for task in queue.tasks
     }

@@ -12,7 +12,7 @@ from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import MIGRATION_PORT, NFS_PORT, Network, sender
 from tests.host.steady_rates import median_rates
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.quiet]
 
 HTB = "tc_htb"
 NFS, MIGRATION = "51ce:5", "51ce:8"

@@ -15,7 +15,7 @@ from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SENDER, Network
 from tests.host.steady_rates import median_rates
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.quiet]
 
 HTB = "tc_htb"
 CLASSES = {"vm1": "51ce:10", "vm2": "51ce:11", "vm3": "51ce:12", "rest": "51ce:2"}

@@ -24,7 +24,7 @@ from tests.host.paced import DEAF, flood
 from tests.host.steady_rates import median_rates
 from tests.host.test_incoming import HTB, UP0, by_address, host, ifb
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.quiet, pytest.mark.slow]
 
 SETTLE_S = 2.0
 WINDOW_S = 2.5

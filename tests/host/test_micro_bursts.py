@@ -23,7 +23,7 @@ from tests.enforcers.policies import desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig
 from tests.host.network import SINK_ADDRESS, Network
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.quiet]
 
 HTB = "tc_htb"
 CLASS = "51ce:10"
@@ -91,6 +91,7 @@ def test_limit_that_is_hit_between_two_averages_is_found(
 
     at_limit = throttled(np.array(means), np.full(WINDOWS, LIMIT), counted_before=False)
     assert not at_limit.any()
+    assert max(means) < 0.5 * LIMIT
     found = find_micro_burst(looks)
     if how is STEADY:
         assert isinstance(found, NoBurst), found

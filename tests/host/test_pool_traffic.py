@@ -19,7 +19,7 @@ from tests.host.network import SENDER, SINK, NamespaceRunner, Network, network
 from tests.host.paced import FRAME_BYTES, PacedFlow
 from tests.host.steady_rates import median_rates
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.quiet]
 
 LINK_MBPS = LINK / 1e6
 WINDOW_S = 3.0

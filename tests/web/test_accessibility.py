@@ -73,6 +73,7 @@ PAGES: dict[str, Addresses] = {
     "profile": lambda _: "/settings/profile/",
     "tokens": lambda _: "/settings/tokens/",
     "ladder": lambda _: "/settings/ladder/",
+    "maintenance": lambda _: "/settings/maintenance/",
     "notifications": _notified,
     "search": lambda _: "/search/?q=kvm",
 }

@@ -22,16 +22,16 @@ pytestmark = pytest.mark.django_db
 LAST = date(2026, 11, 19)
 UNTIL = date(2027, 2, 17)
 FORETOLD: dict[str, dict[str, Any]] = {
-    "60.0 Mbit/s are reached between 2026-11-25 and 2026-12-20, about 2026-12-02 (80 %)": {
+    "within 5 % of 60.0 Mbit/s between 2026-11-25 and 2026-12-20, about 2026-12-02 (80 %)": {
         "soonest_day": date(2026, 11, 25),
         "median_day": date(2026, 12, 2),
         "latest_day": date(2026, 12, 20),
     },
-    "60.0 Mbit/s are reached between 2026-11-25 and a day after 2027-02-17 (80 %)": {
+    "within 5 % of 60.0 Mbit/s between 2026-11-25 and a day after 2027-02-17 (80 %)": {
         "soonest_day": date(2026, 11, 25)
     },
-    "60.0 Mbit/s are not reached by 2027-02-17, in 90 % of outcomes": {},
-    "60.0 Mbit/s are not reached by 2027-02-17, in 90 % of outcomes; it was reached last on "
+    "not within 5 % of 60.0 Mbit/s by 2027-02-17, in 90 % of outcomes": {},
+    "not within 5 % of 60.0 Mbit/s by 2027-02-17, in 90 % of outcomes; it was so near last on "
     "2026-11-01": {"reached_day": date(2026, 11, 1)},
     "not foretold: not enough history: 10 of 28 days are known": {
         "gap": "not enough history: 10 of 28 days are known",

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from accounts.models import AuditEntry
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.models import Incident, MaintenanceWindow, Resource
 from tests.web.conftest import client_of
@@ -102,6 +103,7 @@ def test_operator_mutes_an_incident_as_planned(
     assert "month end is stated; it explains this incident" in page_of(answer).text(".messages")
     assert [one.name for one in maintenance.resources.all()] == ["nfs-07"]
     assert [one.name for one in maintenance.workloads.all()] == ["batch-3"]
+    assert AuditEntry.objects.latest("number").action == "state maintenance window"
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,98 @@ def test_rule_that_lets_sluice_act_is_confirmed_first(admin: Client) -> None:
     assert "Let Sluice approve by itself?" in page.text("#confirm-act")
     assert page.find("input", id="rule-name").get("value") == "nights"
     assert not LadderRule.objects.exists()
-    send(admin, "set-rule", NIGHTS)
-    assert LadderRule.objects.exists()
+    sent = {one["name"]: one["value"] for one in page.elements("#confirm-act form input")}
+    # It asks for two people, so it lets Sluice approve nothing yet.
+    assert "For now it lets Sluice approve nothing more." in page.text("#confirm-act")
+    send(admin, "set-rule", sent | {"confirmed": "yes"})
+    assert LadderRule.objects.get().windows == ["Sat 22:00 6h", "Mon-Fri 01:00 90min"]
+
+
+ACTS = {"level": "act", "cooldown_s": 60.0, "most_changes_per_day": 9}
+
+
+@pytest.mark.parametrize("said", [{"level": "tell"}, {"level": "ask"}, {"second_person": True}])
+def test_rule_whose_removal_lets_sluice_act_is_removed_when_that_is_confirmed(
+    admin: Client, fleet: Fleet, said: dict[str, Any]
+) -> None:
+    rule(fleet, "free", tier="low", **ACTS)
+    row = rule(fleet, "calm", **said)
+
+    unconfirmed = send(admin, "remove-rule", {"name": "calm"})
+
+    assert LadderRule.objects.filter(name="calm").exists()
+    dialog = f"#remove-{row.pk}"
+    assert "Sluice will then approve by itself (rule free): policy, tier low" in (
+        unconfirmed.text(dialog)
+    )
+    assert "data-open-now" in unconfirmed.find("dialog", id=f"remove-{row.pk}").attributes
+    asked = unconfirmed.find(f"{dialog} input", name="confirmed").get("value") or ""
+    send(admin, "remove-rule", {"name": "calm", "confirmed": asked})
+    assert not LadderRule.objects.filter(name="calm").exists()
+
+
+def test_removal_that_lets_nobody_act_asks_once_and_tells_what_holds_then(
+    admin: Client, fleet: Fleet
+) -> None:
+    rule(fleet, "free", **ACTS)
+    rule(fleet, "careful", level="ask", windows=["Sat 22:00 6h"])
+    row = rule(fleet, "calm", level="tell", second_person=True)
+
+    told = ladder(admin).text(f"#remove-{row.pk}")
+    send(admin, "remove-rule", {"name": "calm"})
+
+    assert "approve by itself" not in told
+    assert "The level is then ask, rule careful: policy, all tiers, every resource." in told
+    assert "held up by it no more; rules careful and free still can." in told
+    assert not LadderRule.objects.filter(name="calm").exists()
+
+
+def test_rewritten_rule_that_lets_sluice_act_is_confirmed_first(
+    admin: Client, fleet: Fleet
+) -> None:
+    rule(fleet, "free", **ACTS)
+    rule(fleet, "calm", level="tell")
+    narrower = {"name": "calm", "level": "tell", "tier": "high"}
+
+    page = send(admin, "set-rule", narrower)
+
+    asked = page.text("#confirm-act")
+    assert "will then approve by itself (rule free): policy, tiers medium, low and none" in asked
+    assert LadderRule.objects.get(name="calm").tier == ""
+    answer = page.find("#confirm-act button", name="confirmed").get("value") or ""
+    send(admin, "set-rule", narrower | {"confirmed": answer})
+    assert LadderRule.objects.get(name="calm").tier == "high"
+
+
+def test_undo_that_lets_sluice_act_says_so(admin: Client, fleet: Fleet) -> None:
+    rule(fleet, "free", **ACTS)
+
+    page = send(admin, "set-rule", {"name": "calm", "level": "tell"})
+    unsaid = send(admin, "undo-rule")
+
+    assert "Sluice will then approve by itself (rule free)" in page.text("#undo")
+    assert "confirm it first" in unsaid.text(".messages")
+    assert LadderRule.objects.filter(name="calm").exists()
+    answer = page.find("#undo input", name="confirmed").get("value") or ""
+    send(admin, "undo-rule", {"confirmed": answer})
+    assert not LadderRule.objects.filter(name="calm").exists()
+
+
+def test_confirmation_counts_for_what_was_asked_alone(admin: Client, fleet: Fleet) -> None:
+    free = rule(fleet, "free", tier="low", **ACTS)
+    row = rule(fleet, "calm", level="tell")
+    asked = f"#remove-{row.pk} input"
+    seen = ladder(admin).find(asked, name="confirmed").get("value") or ""
+    LadderRule.objects.filter(pk=free.pk).update(tier="")
+
+    again = send(admin, "remove-rule", {"name": "calm", "confirmed": seen})
+
+    assert LadderRule.objects.filter(name="calm").exists()
+    now = again.find(asked, name="confirmed").get("value") or ""
+    assert "tier low" in seen
+    assert "all tiers" in now
+    send(admin, "remove-rule", {"name": "calm", "confirmed": now})
+    assert not LadderRule.objects.filter(name="calm").exists()
 
 
 def test_what_holds_is_told_by_scope_with_its_rule(operator: Client, fleet: Fleet) -> None:

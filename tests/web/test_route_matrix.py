@@ -71,6 +71,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "ladder-rules": lambda _: LadderRule.objects.order_by("pk")[0].pk,
     "teams": lambda _: Team.objects.order_by("pk")[0].pk,
     "pools": lambda _: Pool.objects.order_by("pk")[0].pk,
+    "maintenance": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
     "channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
     "notification-channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
     "deliveries": lambda _: Delivery.objects.order_by("pk")[0].pk,

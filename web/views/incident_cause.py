@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -22,6 +23,7 @@ from advisor.models.choices import choices_of
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from web.access import Workspace, open_row, require_operator, workspace_view
+from web.api.v1.noted import noted
 from web.page import render_page, render_part
 from web.time_range import utc_time
 
@@ -89,6 +91,7 @@ def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBa
 
 @require_POST
 @workspace_view
+@transaction.atomic
 def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """State that the incident was planned work, which then raises no alarm."""
     now = timezone.now()
@@ -99,8 +102,8 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
             organisation=row.organisation,
             name=request.POST.get("name", ""),
             starts_at=_start(request.POST.get("start", "")),
-            length=_minutes(request.POST.get("minutes", "")),
-            recurrence=_recurrence(request.POST.get("recurrence", "")),
+            length=read_minutes(request.POST.get("minutes", "")),
+            recurrence=read_recurrence(request.POST.get("recurrence", "")),
             zone=_zone(request.POST.get("zone", "UTC")),
             resources=[row.resource.name],
             workloads=_aggressors(row),
@@ -108,6 +111,7 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     except InventoryError as error:
         messages.error(request, f"Nothing was muted: {error}.")
         return redirect("incident", row.pk)
+    noted(workspace, "state maintenance window", maintenance.name)
     muting = muting_of(row, maintenance_windows_of(row.organisation_id), now=now)
     if muting.muted:
         messages.success(
@@ -137,13 +141,13 @@ def _zone(name: str) -> str:
         return "UTC"
 
 
-def _minutes(text: str) -> timedelta:
+def read_minutes(text: str) -> timedelta:
     if not text.isdecimal() or not 1 <= int(text) <= 7 * 24 * 60:
         raise InventoryError(f'"{text}" is not a number of minutes from 1 to 10080')
     return timedelta(minutes=int(text))
 
 
-def _recurrence(text: str) -> Recurrence:
+def read_recurrence(text: str) -> Recurrence:
     if text not in list(Recurrence):
         raise InventoryError(f'"{text}" is not one of {", ".join(Recurrence)}')
     return Recurrence(text)

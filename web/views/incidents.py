@@ -7,16 +7,23 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from accounts.models import Membership
+from advisor.decisions.incident_notes import MOST_NOTES, say, take_care
 from advisor.history.latency_layers import read_latency_layers
 from advisor.models import Incident
+from advisor.models.incident_note import LONGEST_NOTE
 from advisor.queries.amended import amendments, withdrawal
+from advisor.queries.incident_activity import carer_of, carers_of, notes_of, past_of
 from advisor.queries.incidents import incident_lines, incident_rows
 from advisor.queries.notifications import silence_of
 from advisor.queries.own_bursts import own_bursts
 from web.access import Workspace, open_row, workspace_view
+from web.changing import changing
 from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
 from web.page import render_page, render_part
@@ -35,7 +42,12 @@ def incidents(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
     rows = incident_rows(workspace.scope)
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    context: dict[str, Any] = {"page": page, "incidents": incident_lines(list(page), now=now)}
+    lines = incident_lines(list(page), now=now)
+    carers = carers_of([line.pk for line in lines])
+    context: dict[str, Any] = {
+        "page": page,
+        "incidents": [(line, carers.get(line.pk, "")) for line in lines],
+    }
     if "HX-Request" in request.headers:
         return render_part(request, workspace, "web/parts/incidents.html", now=now, **context)
     return render_page(
@@ -62,6 +74,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     victims = {party.workload for party in line.victims}
     named = {party.workload for party in (*line.victims, *line.aggressors)}
     advice = row.recommendations.order_by("-created_at")
+    notes = notes_of(row)
     return render_page(
         request,
         workspace,
@@ -87,6 +100,12 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         silenced=silence_of(row.resource, now=now),
         silence_lengths=LENGTHS_OF_ONE,
         maintenance=proposed_maintenance(row, now),
+        past=past_of(row),
+        notes=notes,
+        carer=carer_of(notes),
+        people=_people(row) if workspace.may_operate else [],
+        longest_note=LONGEST_NOTE,
+        most_notes=MOST_NOTES,
         bursts=own_bursts(row.resource, victims, until=min(now, row.ended_at or now)),
         layers=read_latency_layers(
             row.resource, since=row.started_at, until=min(now, row.ended_at or now)
@@ -94,3 +113,28 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         if row.resource.traits.costs_by_size
         else None,
     )
+
+
+def _people(row: Incident) -> list[str]:
+    found = Membership.objects.filter(organisation=row.organisation_id)
+    return list(found.order_by("user__username").values_list("user__username", flat=True))
+
+
+@changing("incident", of_row=True)
+def note(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    workspace, row = open_row(workspace, Incident, pk, among=Incident.every.all())
+    text = request.POST.get("text", "")
+    say(incident=row, text=text, actor=workspace.actor, now=timezone.now())
+    return _activity(pk)
+
+
+@changing("incident", of_row=True)
+def assign(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    workspace, row = open_row(workspace, Incident, pk, "resource", among=Incident.every.all())
+    username = request.POST.get("username", "")
+    take_care(incident=row, username=username, actor=workspace.actor, now=timezone.now())
+    return _activity(pk)
+
+
+def _activity(pk: int) -> HttpResponseBase:
+    return redirect(f"{reverse('incident', args=[pk])}#activity-title")

@@ -10,16 +10,19 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Action
+from advisor.advice.registry import kind_words
 from advisor.core.ladder.rule import Level
 from advisor.core.resource import Tier
 from advisor.decisions.ladder import LEVEL_WORDS
 from advisor.decisions.ladder_rules import (
     Undo,
     check_rule,
+    former_rule,
     remove_rule,
     rule_text,
     state_rule,
@@ -28,7 +31,8 @@ from advisor.decisions.ladder_rules import (
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.errors import DecisionRefused
 from advisor.models import LadderRule, Resource
-from advisor.queries.ladder import MOST_OPEN, kind_words, ladder_view
+from advisor.queries.ladder import MOST_OPEN, ladder_view
+from advisor.queries.ladder_change import Effect, effect_of_change
 from web.access import Workspace, workspace_view
 from web.changing import changing
 from web.ladder_form import FIELDS, KIND_NAMES, form_of, rule_of_form, sent_form
@@ -73,6 +77,7 @@ def _page(
         levels=[(level, LEVEL_WORDS[level]) for level in Level],
         form=form,
         undo=_undo_of(request, workspace),
+        undoing=_undoing(request, workspace),
         **context,
     )
 
@@ -86,8 +91,9 @@ def state(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     try:
         row = rule_of_form(form, organisation)
         check_rule(row)
-        if row.level == Level.ACT and not request.POST.get("confirmed"):
-            return _page(request, workspace, form=form, asks=True)
+        effect = effect_of_change(organisation, row.name, row)
+        if (row.level == Level.ACT or effect.acts) and not _is_confirmed(request, effect):
+            return _page(request, workspace, form=form, asks=effect)
         _change(
             request,
             workspace,
@@ -97,14 +103,19 @@ def state(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     except DecisionRefused as error:
         return _page(request, workspace, form=form, status=400, error=str(error))
     messages.success(request, f"Rule {row.name} holds.")
-    return redirect("ladder")
+    # A browser keeps the place of the form's address where none is given.
+    return redirect(reverse("ladder") + "#content")
 
 
 @changing("ladder")
 def remove(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """Remove a rule; where that lets Sluice act its dialog said so, or opens and asks now."""
     workspace.actor.require(Action.MANAGE_LADDER)
     name = request.POST.get("name", "").replace("\x00", "")
     organisation = workspace.membership.organisation
+    effect = effect_of_change(organisation, name, None)
+    if effect.acts and not _is_confirmed(request, effect):
+        return _page(request, workspace, form=dict.fromkeys(FIELDS, ""), asks_removal_of=name)
     try:
         _change(
             request,
@@ -125,7 +136,10 @@ def remove(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
 def take_back(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """Undo the person's last change of a rule."""
     workspace.actor.require(Action.MANAGE_LADDER)
-    change = _undo_of(request, workspace)
+    change, effect = _undo_of(request, workspace), _undoing(request, workspace)
+    if effect and effect.acts and not _is_confirmed(request, effect):
+        messages.error(request, f"Nothing was changed: confirm it first. {effect.acts}")
+        return redirect("ladder")
     request.session.pop(UNDO_KEY, None)
     if change is None:
         messages.error(request, "Nothing was changed: there is nothing to undo.")
@@ -142,6 +156,11 @@ def take_back(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     else:
         messages.success(request, f"Rule {change.name} is as it was.")
     return redirect("ladder")
+
+
+def _is_confirmed(request: HttpRequest, effect: Effect) -> bool:
+    """Whether just this was asked; another person may have changed a rule since."""
+    return request.POST.get("confirmed") == (effect.acts or "yes")
 
 
 def _change(
@@ -161,3 +180,16 @@ def _undo_of(request: HttpRequest, workspace: Workspace) -> Undo | None:
     if kept.pop("organisation", None) != workspace.membership.organisation_id:
         return None
     return Undo(**kept)
+
+
+def _undoing(request: HttpRequest, workspace: Workspace) -> Effect | None:
+    """What undoing the last change does; None where it cannot be undone."""
+    change, organisation = _undo_of(request, workspace), workspace.membership.organisation
+    if change is None:
+        return None
+    try:
+        former = former_rule(change, organisation)
+    except DecisionRefused:
+        # Undoing says why.
+        return None
+    return effect_of_change(organisation, change.name, former)

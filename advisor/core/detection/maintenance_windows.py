@@ -121,6 +121,17 @@ def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime)
     return Muting(muted=False, maintenance=None, reason=reason)
 
 
+def occurrences(
+    maintenance: MaintenanceWindow, *, since: datetime, until: datetime
+) -> Iterator[tuple[datetime, datetime]]:
+    """When it begins and ends, in UTC, each time that it lasts between these times, in order."""
+    check_aware("since", since)
+    check_aware("until", until)
+    for begin, end in _occurrences(maintenance, since, until):
+        if begin < until and end > since:
+            yield begin.astimezone(UTC), end.astimezone(UTC)
+
+
 def _concerns(maintenance: MaintenanceWindow, resource: str) -> bool:
     return not maintenance.resources or resource in maintenance.resources
 

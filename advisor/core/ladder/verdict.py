@@ -84,7 +84,7 @@ def verdict(
         (one for one in rules if one.concerns(wanted.resource, wanted.kind, wanted.tiers)),
         key=lambda one: one.name,
     )
-    level, level_from = _level(wanted, concerned)
+    level, level_from = stated_level(wanted, concerned)
     return Verdict(
         level=level,
         level_from=level_from,
@@ -95,7 +95,7 @@ def verdict(
     )
 
 
-def _level(wanted: Change, rules: Sequence[LadderRule]) -> tuple[Level, str]:
+def stated_level(wanted: Change, rules: Sequence[LadderRule]) -> tuple[Level, str]:
     """The lowest of those of its workloads, so that a rule for one tier frees no other."""
     found = []
     for tier in wanted.tiers:

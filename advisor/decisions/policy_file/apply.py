@@ -42,6 +42,7 @@ from advisor.decisions.pools import (
     reserved_on,
     set_pool,
 )
+from advisor.decisions.rollouts.begin import held_terms
 from advisor.decisions.rollouts.steer import stage_resource
 from advisor.decisions.teams import remove_team, set_team, state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
@@ -74,6 +75,8 @@ def apply_policy_file(
     """Make the changes that were planned; refuses if others are needed meanwhile."""
     # Who takes another file over meanwhile waits here, and then finds that its plan is old.
     Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
+    # Approvals take these first too, and the head of the audit chain after them.
+    held_terms(organisation)
     taking = _Taking(organisation, read, actor=actor, now=now)
     if taking.changes != expected:
         raise InventoryError("what is stated here changed since the plan; nothing was done")

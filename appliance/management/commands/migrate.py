@@ -23,5 +23,7 @@ class Command(migrate.Command):
             super().handle(*args, **options)
             with transaction.atomic(using=options["database"]):
                 names = user_names(settings.DATABASE_URLS)
-                grant_rights(connection, names)
+                # Walls lock their tables. After rights they would wait for an autovacuum that
+                # waits for the row that rights have changed in `pg_class`.
                 build_walls(connection, names)
+                grant_rights(connection, names)

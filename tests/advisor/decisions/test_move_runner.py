@@ -58,6 +58,17 @@ def test_what_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     assert not alive.exists()
 
 
+def test_what_a_command_leaves_behind_is_ended_too(tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    later = f"import time, pathlib; time.sleep(2); pathlib.Path({str(alive)!r}).touch()"
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]])"
+
+    assert run(python(code, later)).exit_status == 0
+
+    time.sleep(3)
+    assert not alive.exists()
+
+
 def test_of_a_long_log_the_end_is_kept() -> None:
     ended = run(python("print('x' * 50_000); print('a\\x00b')"))
 

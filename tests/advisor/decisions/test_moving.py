@@ -26,6 +26,7 @@ from advisor.models import (
     Recommendation,
     ResourceKind,
 )
+from advisor.tasks import tidy
 from config.database_roles import DatabaseRole
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -162,6 +163,18 @@ def test_odd_name_reaches_no_command(cluster: Cluster, command: Path) -> None:
     assert states() == ["failed"]
     assert "cannot be passed to a command" in PlacementMove.objects.get().said
     assert not command.exists()
+
+
+def test_move_whose_command_was_taken_away_needs_no_worker_of_moves(
+    cluster: Cluster, settings: Settings
+) -> None:
+    approved(cluster)
+    settings.MOVE_COMMAND = ()
+
+    tidy()
+
+    assert states() == ["failed"]
+    assert PlacementMove.objects.get().said == "no command is configured any more"
 
 
 def test_without_a_command_nothing_is_asked_for(cluster: Cluster, settings: Settings) -> None:

@@ -43,7 +43,7 @@ from advisor.models import (
     Recommendation,
     Resource,
 )
-from advisor.queries.workload_day import promises_of
+from advisor.queries.promises import promises_of
 from config.database_roles import DatabaseRole
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass

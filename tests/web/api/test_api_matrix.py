@@ -58,6 +58,8 @@ BODIES: dict[str, Any] = {
     },
     "state_rule_of_notifications": {"name": "n", "channel": "chat"},
     "make_silence": {"until": "2026-11-21T00:00:00Z"},
+    "note_on_incident": {"text": "seen"},
+    "assign_incident": {"username": None},
     "make_token": {"name": "t", "scope": "read"},
     "invite_somebody": {"role": "viewer"},
     "answer_import": {"host": "h"},

@@ -149,6 +149,25 @@ def test_rule_that_cannot_be_is_refused(ruling: Program, wrong: dict[str, Any], 
     assert not LadderRule.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("within", "beyond"),
+    [
+        ({"windows": ["Sat 22:00 6h"] * 20}, {"windows": ["Sat 22:00 6h"] * 21}),
+        ({"cooldown_s": 0.5}, {"cooldown_s": 0.0}),
+        ({"cooldown_s": 366 * 86_400.0}, {"cooldown_s": 367 * 86_400.0}),
+        ({"most_changes_per_day": 100_000}, {"most_changes_per_day": 100_001}),
+        ({"most_changes_per_day": 0}, {"most_changes_per_day": -1}),
+    ],
+)
+def test_bounds_of_a_rule_are_those_of_its_page(
+    ruling: Program, within: dict[str, Any], beyond: dict[str, Any]
+) -> None:
+    assert done(ruling("PUT", "ladder-rules", {"name": "a", **within}))
+
+    # What the schema cannot say the rule itself refuses, in words.
+    assert ruling("PUT", "ladder-rules", {"name": "b", **beyond}).status_code in (409, 422)
+
+
 def test_operator_states_no_rule(program: Program) -> None:
     answer = program("PUT", "ladder-rules", {"name": "a", "level": "tell"})
 

@@ -96,6 +96,7 @@ def paths(resource: Resource) -> list[str]:
         "/settings/profile/",
         "/settings/tokens/",
         "/settings/ladder/",
+        "/settings/maintenance/",
         "/settings/notifications/",
         "/replay/",
         "/replay/sioc-nfs-shares/",

@@ -18,7 +18,7 @@ class Ahead(Schema):
 
 
 class FullDay(Schema):
-    """The day on which a daily peak first reaches `full_rate`.
+    """The day on which a daily peak first comes within 5 % of `full_rate`.
 
     80 % of outcomes lie between `soonest_day` and `latest_day`; null is after `until_day`.
     """
@@ -29,6 +29,6 @@ class FullDay(Schema):
     soonest_day: date | None = None
     median_day: date | None = None
     latest_day: date | None = None
-    reached_day: date | None = Field(None, description="when a peak last reached it")
+    reached_day: date | None = Field(None, description="when a peak last came so near to it")
     ahead: list[Ahead]
     gap: str = Field(description="why nothing is foretold; empty where something is")

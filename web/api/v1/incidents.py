@@ -15,11 +15,14 @@ from accounts.roles import Action
 from advisor.core.canonical import to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.core.standing import UNALLOCATED
+from advisor.decisions.incident_notes import say, take_care
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.management.incident_text import study_text
-from advisor.models import Incident, Recurrence
+from advisor.models import Incident, IncidentNote, Recurrence
+from advisor.models.incident_note import LONGEST_NOTE
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import comes_from_outside, maintenance_windows_of, muting_of
+from advisor.queries.incident_activity import carer_of, notes_of
 from web.access import Workspace, open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
@@ -61,9 +64,22 @@ class IncidentLine(Schema):
     maintenance_window_reason: str
 
 
+class IncidentNoteRow(Schema):
+    """What somebody said; with `is_duty`, who takes care from then on, or null for nobody."""
+
+    id: int
+    at: datetime
+    by: str
+    text: str
+    is_duty: bool
+    taken_by: str | None
+
+
 class IncidentDetail(IncidentLine):
     """The same with its cause; `text` is what `sluice incidents ID` prints."""
 
+    taken_by: str | None = Field(description="who takes care of it; null: nobody")
+    notes: list[IncidentNoteRow] = Field(description="oldest first")
     study: dict[str, Any]
     text: str
 
@@ -75,6 +91,23 @@ class IncidentPage(Page):
 class IncidentFilter(Paged):
     resource_id: Pk | None = None
     is_open: bool | None = None
+
+
+class IncidentDuty(Schema):
+    taken_by: str | None
+    notes: list[IncidentNoteRow]
+
+
+class SaidOfIncident(Asked):
+    text: Annotated[
+        str, Field(min_length=1, max_length=LONGEST_NOTE, pattern=r"^[^\x00]*\S[^\x00]*$")
+    ]
+
+
+class TakenBy(Asked):
+    """The username of a member; null: nobody takes care."""
+
+    username: Name | None = None
 
 
 class PlannedWork(Asked):
@@ -117,7 +150,25 @@ def get_incident(request: HttpRequest, pk: Pk) -> Any:
     _, row = _open(request, pk)
     line = _line(row, maintenance_windows_of(row.organisation_id), now)
     study = study_incident(incident=row, now=now)
-    return {**line, "study": to_plain(study), "text": study_text(row, line, study)}
+    told = {"study": to_plain(study), "text": study_text(row, line, study)}
+    return {**line, **told, **_activity(row)}
+
+
+@router.post("/{int:pk}/notes", response={201: IncidentNoteRow})
+def note_on_incident(request: HttpRequest, pk: Pk, asked: SaidOfIncident) -> Any:
+    """Add a note to an incident, for all who look at it."""
+    _, row = _open(request, pk)
+    actor = acting(request, Action.DECIDE).actor
+    return Status(201, _note(say(incident=row, text=asked.text, actor=actor, now=timezone.now())))
+
+
+@router.put("/{int:pk}/taken-by", response=IncidentDuty)
+def assign_incident(request: HttpRequest, pk: Pk, asked: TakenBy) -> Any:
+    """Say who takes care of an incident; of two at once the later one counts."""
+    _, row = _open(request, pk)
+    actor = acting(request, Action.DECIDE).actor
+    take_care(incident=row, username=asked.username or "", actor=actor, now=timezone.now())
+    return _activity(row)
 
 
 @router.post("/{int:pk}/mute", response={201: Muted})
@@ -144,6 +195,22 @@ def mute_incident(request: HttpRequest, pk: Pk, asked: PlannedWork) -> Any:
         "reason": muting.reason,
     }
     return Status(201, told)
+
+
+def _activity(row: Incident) -> dict[str, Any]:
+    notes = notes_of(row)
+    return {"taken_by": carer_of(notes) or None, "notes": [_note(one) for one in notes]}
+
+
+def _note(row: IncidentNote) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "at": row.at,
+        "by": row.by,
+        "text": row.text,
+        "is_duty": row.is_duty,
+        "taken_by": row.carer_name or None,
+    }
 
 
 def _open(request: HttpRequest, pk: int) -> tuple[Workspace, Incident]:

@@ -14,7 +14,7 @@ from pydantic import Field
 from accounts.models import Organisation
 from accounts.roles import Action
 from advisor.advice.registry import KINDS
-from advisor.core.ladder.rule import Level
+from advisor.core.ladder.rule import LONGEST_COOLDOWN_S, MOST_PER_DAY, MOST_WINDOWS, Level
 from advisor.decisions.ladder_rules import remove_rule, state_rule
 from advisor.errors import DecisionRefused
 from advisor.models import LadderRule, Resource, Tier
@@ -25,9 +25,8 @@ from web.api.v1.fields import NO_NUL, Asked, Flag, Moment, Name, Pk, Text
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["ladder rules"])
-MOST_WINDOWS = 50
-CooldownLength = Annotated[float, Field(strict=True, ge=0, le=366 * 86_400)]
-ChangesPerDay = Annotated[int, Field(ge=0, le=10_000)]
+CooldownLength = Annotated[float, Field(strict=True, ge=0, le=LONGEST_COOLDOWN_S)]
+ChangesPerDay = Annotated[int, Field(ge=0, le=MOST_PER_DAY)]
 WindowText = Annotated[str, Field(max_length=60, pattern=NO_NUL)]
 
 

@@ -135,7 +135,8 @@ def test_any_history_gives_an_ordered_answer_or_a_reason(
     if isinstance(found, str):
         assert found.startswith("not enough history")
         return
-    days = [one or HORIZON_DAYS + 1 for one in (found.soonest_days, found.median_days)]
+    foretold_days = (found.soonest_days, found.median_days, found.latest_days)
+    days = [one or HORIZON_DAYS + 1 for one in foretold_days]
     assert days == sorted(days)
     assert all(0 <= one.low <= one.median <= one.high < math.inf for one in found.ahead)
 

@@ -1,0 +1,89 @@
+"""`sluice report`: what people and programs get of a period, and what is refused with a reason."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.models import Organisation
+from advisor.models import Incident, Workload
+from tests.advisor.scenario import Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> Cluster:
+    cluster = make_cluster()
+    Organisation.objects.filter(slug="other").delete()
+    return cluster
+
+
+def sluice(*words: str) -> str:
+    out = StringIO()
+    call_command("report", *words, stdout=out)
+    return out.getvalue()
+
+
+def yesterday(cluster: Cluster) -> None:
+    """An hour at noon in which web-1 had half of what it was entitled to."""
+    noon = timezone.now().replace(hour=12, minute=0, second=0, microsecond=0)
+    began = noon - timedelta(days=1)
+    Incident.objects.create(
+        organisation=cluster.organisation, resource=cluster.uplink, started_at=began,
+        ended_at=began + timedelta(hours=1), aggressors=[{"workload": "web-3"}],
+        victims=[{"workload": "web-1", "rate": 1.0, "shortfall_ratio": 0.5}],
+    )  # fmt: skip
+
+
+def test_people_read_what_was_lost_and_by_whom(cluster: Cluster) -> None:
+    yesterday(cluster)
+
+    text = sluice("--period", "last-day")
+
+    assert "30.0 min lost" in text
+    assert "h1/up0: 60 min, 30.0 lost by web-1; caused by web-3" in text
+    assert "not measured" in text
+
+
+def test_programs_get_the_same(cluster: Cluster) -> None:
+    yesterday(cluster)
+
+    found = json.loads(sluice("--period", "last-day", "--json"))
+
+    assert (found["lost_min"], found["promise_kept"]) == (30, None)
+    assert [one["name"] for one in found["workloads"]] == ["web-1", "web-2", "web-3"]
+
+
+def test_csv_has_a_line_for_each_workload_and_no_formulas(cluster: Cluster) -> None:
+    Workload.objects.filter(name="web-2").update(name='=cmd()"\u202e<b>')
+
+    rows = list(csv.DictReader(StringIO(sluice("--csv"))))
+
+    assert len(rows) == 3
+    assert [one["workload"] for one in rows if "cmd" in one["workload"]] == ["'=cmd()\"\u202e<b>"]
+    assert {one["promise_kept"] for one in rows} == {""}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--period", "often"), "is no period"),
+        (("--period", "2026-01-01..2026-12-31"), "at most 92 days"),
+        (("--zone", "Mars/Olympus"), "is not a time zone"),
+        (("--team", "shop"), 'no team "shop"; there are: none'),
+    ],
+)
+def test_refusals_say_what_can_be_written(words: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(CommandError, match=reason):
+        sluice(*words)
+
+
+def test_report_without_workloads_says_so() -> None:
+    assert "There were no such workloads" in sluice("--tag", "label.team=none")
