@@ -14,6 +14,7 @@ from ninja.operation import Operation
 from web.api.v1 import (
     alarm_budget,
     allocations,
+    deliveries,
     entitlements,
     hosts,
     imports,
@@ -60,7 +61,7 @@ ROUTERS = (
     ("notification-channels", notification_channels.router),
     ("notification-rules", notification_rules.router),
     ("silences", silences.router),
-    ("deliveries", notification_channels.deliveries),
+    ("deliveries", deliveries.router),
     ("", allocations.router),
     ("", pools.router),
     ("workloads", workloads.router),

@@ -1,10 +1,9 @@
-"""Channels of notifications, and what became of the messages that went by them."""
+"""Channels of notifications: where messages go."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -14,17 +13,17 @@ from pydantic import Field
 
 from accounts.models import Organisation
 from accounts.roles import Action
-from advisor.models import ChannelKind, Delivery, DeliveryState, NotificationChannel
+from advisor.models import ChannelKind, NotificationChannel
 from advisor.models.notification import LONGEST_ADDRESS
 from advisor.notifications import state
-from advisor.queries.notifications import delivery_rows, leads_to
+from advisor.queries.notifications import leads_to
 from web.api.v1.cursor import Page, Paged, page_of
+from web.api.v1.deliveries import DeliveryRow, delivery_plain
 from web.api.v1.door import acting, asker_of, keep_instead
 from web.api.v1.fields import NO_NUL, Asked, Name, Pk
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["notifications"])
-deliveries = Router(tags=["notifications"])
 
 
 class NotificationChannelRow(Schema):
@@ -54,25 +53,6 @@ class StatedNotificationChannel(Asked):
     name: Name
     kind: ChannelKind
     address: Annotated[str, Field(min_length=1, max_length=LONGEST_ADDRESS, pattern=NO_NUL)]
-
-
-class DeliveryRow(Schema):
-    """A message; `key` is the same each time it is sent again. Admins see why it was not sent."""
-
-    id: int
-    channel: str
-    subject: str
-    key: UUID
-    state: DeliveryState
-    attempts: int
-    next_at: datetime
-    reason: str | None
-    created_at: datetime
-    sent_at: datetime | None
-
-
-class DeliveryPage(Page):
-    items: list[DeliveryRow]
 
 
 @router.get("", response=NotificationChannelPage)
@@ -124,7 +104,7 @@ def try_notification_channel(request: HttpRequest, pk: Pk, response: HttpRespons
     row, actor = _managed(request, pk)
     made = state.try_out(row, actor=actor, now=timezone.now())
     response.headers["Location"] = f"/api/v1/deliveries/{made.pk}"
-    return Status(201, _delivery(request, made))
+    return Status(201, delivery_plain(request, made))
 
 
 @router.post("/{int:pk}/start", response=NotificationChannelRow)
@@ -136,20 +116,6 @@ def start_notification_channel(request: HttpRequest, pk: Pk, response: HttpRespo
     row = _rows(request).get(pk=pk)
     tagged(response, _tag(request, row))
     return _plain(request, row)
-
-
-@deliveries.get("", response=DeliveryPage)
-def list_deliveries(request: HttpRequest, asked: Query[Paged]) -> Any:
-    """List messages and what became of them, the newest first."""
-    rows = delivery_rows(asker_of(request).scope)
-    found, cursor = page_of(rows, asked, newest_first=True)
-    return {"items": [_delivery(request, row) for row in found], "next_cursor": cursor}
-
-
-@deliveries.get("/{int:pk}", response=DeliveryRow)
-def get_delivery(request: HttpRequest, pk: Pk) -> Any:
-    """Read what became of a message."""
-    return _delivery(request, get_object_or_404(delivery_rows(asker_of(request).scope), pk=pk))
 
 
 def _managed(request: HttpRequest, pk: int) -> tuple[NotificationChannel, Any]:
@@ -175,20 +141,4 @@ def _plain(request: HttpRequest, row: NotificationChannel) -> dict[str, Any]:
         "leads_to": leads_to(row) if is_admin else None,
         "stopped_at": row.stopped_at,
         "stopped_because": row.stopped_because if is_admin and row.stopped_at else None,
-    }
-
-
-def _delivery(request: HttpRequest, row: Delivery) -> dict[str, Any]:
-    is_admin = asker_of(request).may_manage_notifications
-    return {
-        "id": row.pk,
-        "channel": row.channel.name,
-        "subject": row.message["subject"],
-        "key": row.key,
-        "state": row.state,
-        "attempts": row.attempts,
-        "next_at": row.next_at,
-        "reason": row.reason if is_admin and row.reason else None,
-        "created_at": row.created_at,
-        "sent_at": row.sent_at,
     }
