@@ -922,7 +922,8 @@ class NotificationRulePage:
 class NotificationRuleRow:
     """A rule; without resources it is of all.
 
-    With `grave_anyway` a stall breaks the quiet.
+    With teams or tags it tells of what one of their workloads causes or suffers. With
+    `grave_anyway` a stall breaks the quiet.
     """
 
     channel: str
@@ -932,6 +933,8 @@ class NotificationRuleRow:
     name: str
     quiet: list[str]
     resources: list[str]
+    tags: list[str]
+    teams: list[str]
     tells_end: bool
     zone: str
 
@@ -1550,6 +1553,8 @@ class StatedNotificationRule:
     name: str
     quiet: list[str] = field(default_factory=list)
     resources: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    teams: list[str] = field(default_factory=list)
     tells_end: bool = True
     zone: str = "UTC"
 

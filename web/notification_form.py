@@ -9,7 +9,8 @@ from advisor.notifications.stated_rule import StatedRule
 
 LONGEST_TEXT = 20_000
 FIELDS = (
-    "name", "channel", "least", "resources", "quiet", "zone", "quiet_for_stalls", "no_end",
+    "name", "channel", "least", "resources", "teams", "tags", "quiet", "zone",
+    "quiet_for_stalls", "no_end",
 )  # fmt: skip
 
 
@@ -20,6 +21,8 @@ def form_of(rule: StatedRule) -> dict[str, str]:
         "channel": rule.channel,
         "least": rule.least,
         "resources": "\n".join(rule.resources),
+        "teams": "\n".join(rule.teams),
+        "tags": "\n".join(rule.tags),
         "quiet": "\n".join(rule.quiet),
         "zone": rule.zone,
         "quiet_for_stalls": "" if rule.grave_anyway else "on",
@@ -41,6 +44,8 @@ def rule_of_form(form: Mapping[str, str]) -> StatedRule:
         channel=form["channel"],
         least=form["least"],
         resources=_lines(form["resources"]),
+        teams=_lines(form["teams"]),
+        tags=_lines(form["tags"]),
         quiet=_lines(form["quiet"]),
         zone=form["zone"] or "UTC",
         grave_anyway=not form["quiet_for_stalls"],

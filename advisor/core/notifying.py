@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from advisor.core.tags import problems_of_tags
 from advisor.core.weekly_window import closes_at, parse_window, zone_of
 from ingest.core.lengths import LONGEST_STATED_NAME
 
@@ -45,25 +46,31 @@ class News(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """An incident as it is now; a maintenance window explains one that `is_muted`."""
+    """An incident as it is now; a maintenance window explains one that `is_muted`.
+
+    `tags` are those of the workloads that it concerns.
+    """
 
     resource: str
     since: datetime
     until: datetime | None
     severity: Severity
     is_muted: bool = False
+    tags: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """What is told by it; empty names are all. `quiet` are windows such as `Mon-Fri 22:00 9h`.
 
-    With `grave_anyway` a stall breaks the quiet.
+    With `tags` it tells of what concerns a workload with one of them; None is whatever it
+    concerns. With `grave_anyway` a stall breaks the quiet.
     """
 
     name: str
     least: Severity = Severity.CONGESTED
     resources: frozenset[str] = frozenset()
+    tags: frozenset[str] | None = None
     quiet: tuple[str, ...] = ()
     zone: str = "UTC"
     grave_anyway: bool = True
@@ -71,7 +78,8 @@ class Rule:
 
     def is_about(self, trouble: Trouble) -> bool:
         is_named = not self.resources or trouble.resource in self.resources
-        return is_named and trouble.severity >= self.least
+        concerns = self.tags is None or not self.tags.isdisjoint(trouble.tags)
+        return is_named and concerns and trouble.severity >= self.least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +142,7 @@ class Outcome:
 
 def problems_of_rule(rule: Rule) -> list[str]:
     """What is wrong with a rule, in words; empty if nothing is."""
-    found = problems_of_name(rule.name)
+    found = problems_of_name(rule.name) + problems_of_tags(rule.tags or ())
     if len(rule.quiet) > MOST_WINDOWS:
         found.append(f"{len(rule.quiet)} quiet windows; a rule has {MOST_WINDOWS} at most")
     try:

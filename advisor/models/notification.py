@@ -82,6 +82,8 @@ class NotificationRule(models.Model):
         ],
     )
     resources = models.ManyToManyField(Resource, blank=True, related_name="notification_rules")
+    teams = models.JSONField(default=list, help_text="Names; one that is not there owns nothing")
+    tags = models.JSONField(default=list, help_text="Such as label.app=shop")
     quiet = models.JSONField(default=list, help_text="Such as Mon-Fri 22:00 9h, in the zone")
     zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
     grave_anyway = models.BooleanField(default=True)

@@ -36,6 +36,7 @@ from advisor.models.notification import (
     NotificationSilence,
     ToldIncident,
 )
+from advisor.notifications.concerned import tags_of_incidents, tags_of_rules
 from advisor.notifications.message import message_of
 from advisor.pipeline.muting import maintenance_windows_of, muting_of, reservation_is_missed
 
@@ -51,12 +52,15 @@ def organisations_with_rules() -> list[int]:
     return list(rows.distinct())
 
 
-def rule_of(row: NotificationRule, resources: Iterable[Resource]) -> Rule:
-    """The rule that a row states of these resources; of all, without any."""
+def rule_of(
+    row: NotificationRule, resources: Iterable[Resource], tags: frozenset[str] | None
+) -> Rule:
+    """The rule that a row states of these resources and tags; of all, without any."""
     return Rule(
         name=row.name,
         least=Severity(row.least),
         resources=frozenset(one.name for one in resources),
+        tags=tags,
         quiet=tuple(row.quiet),
         zone=row.zone,
         grave_anyway=row.grave_anyway,
@@ -73,14 +77,15 @@ def look(organisation: int, *, now: datetime) -> int:
         rows = list(
             _rules(organisation).select_for_update(skip_locked=True, of=("self",), no_key=True)
         )
-        state = _State.of(organisation, now)
+        state = _State.of(organisation, rows, now)
         return sum(_look_by(row, state) for row in rows if row.channel.stopped_at is None)
 
 
 def held_back(organisation: int, *, now: datetime) -> dict[int, tuple[Held, ...]]:
     """What is not told now by each rule, and why, for people who wonder."""
-    state = _State.of(organisation, now)
-    return {row.pk: state.outcome(row).held for row in _rules(organisation)}
+    rows = list(_rules(organisation))
+    state = _State.of(organisation, rows, now)
+    return {row.pk: state.outcome(row).held for row in rows}
 
 
 def forget_old(*, now: datetime) -> None:
@@ -105,9 +110,10 @@ class _State:
     told: Mapping[int, Sequence[ToldIncident]]
     incidents: Mapping[Trouble, Incident]
     silences: Sequence[Silence]
+    tags: Mapping[int, frozenset[str] | None]
 
     @classmethod
-    def of(cls, organisation: int, now: datetime) -> _State:
+    def of(cls, organisation: int, rules: Sequence[NotificationRule], now: datetime) -> _State:
         told: dict[int, list[ToldIncident]] = defaultdict(list)
         rows = ToldIncident.objects.filter(organisation=organisation).filter(
             Q(is_over=False) | Q(until__gt=now - REOPENS)
@@ -115,15 +121,18 @@ class _State:
         for row in rows.select_related("resource"):
             told[row.rule_id].append(row)
         waiting = [row for own in told.values() for row in own if not row.is_over]
+        tags = tags_of_rules(organisation, rules)
+        asks_whom = any(one is not None for one in tags.values())
         return cls(
             now=now,
             told=told,
-            incidents=dict(_troubles(organisation, waiting, now)),
+            incidents=dict(_troubles(organisation, waiting, now, asks_whom=asks_whom)),
             silences=_silences(organisation, now),
+            tags=tags,
         )
 
     def outcome(self, row: NotificationRule) -> Outcome:
-        rule = rule_of(row, row.resources.all())
+        rule = rule_of(row, row.resources.all(), self.tags[row.pk])
         told = _told(self.told.get(row.pk, ()))
         return news_of(rule, [*self.incidents], told, self.silences, self.now)
 
@@ -164,9 +173,12 @@ def _silences(organisation: int, now: datetime) -> list[Silence]:
 
 
 def _troubles(
-    organisation: int, waiting: Sequence[ToldIncident], now: datetime
+    organisation: int, waiting: Sequence[ToldIncident], now: datetime, *, asks_whom: bool
 ) -> Iterator[tuple[Trouble, Incident]]:
-    """All open incidents, and those that ended since what was told and is not over yet began."""
+    """All open incidents, and those that ended since what was told and is not over yet began.
+
+    Whom each concerns is looked for if a rule asks.
+    """
     rows = Incident.objects.filter(organisation=organisation).defer("evidence", "tally")
     wanted = Q(ended_at=None)
     if waiting:
@@ -174,12 +186,14 @@ def _troubles(
         wanted |= Q(resource__in={one.resource_id for one in waiting}, ended_at__gte=since)
     found = list(rows.filter(wanted).select_related("resource"))
     planned = maintenance_windows_of(organisation) if found else []
+    tags = tags_of_incidents(organisation, found) if asks_whom else {}
     for incident in found:
         is_muted = muting_of(incident, planned, now=now).muted
-        yield _trouble(incident, is_muted=is_muted), incident
+        own = tags.get(incident.pk, frozenset())
+        yield _trouble(incident, is_muted=is_muted, tags=own), incident
 
 
-def _trouble(incident: Incident, *, is_muted: bool) -> Trouble:
+def _trouble(incident: Incident, *, is_muted: bool, tags: frozenset[str]) -> Trouble:
     severity = Severity.CONGESTED
     if reservation_is_missed(incident):
         severity = Severity.PROMISE_MISSED
@@ -191,6 +205,7 @@ def _trouble(incident: Incident, *, is_muted: bool) -> Trouble:
         until=incident.ended_at,
         severity=severity,
         is_muted=is_muted,
+        tags=tags,
     )
 
 

@@ -94,7 +94,7 @@ def state_notification_rule(
     actor.require(Action.MANAGE_NOTIFICATIONS)
     former = NotificationRule.objects.filter(organisation=row.organisation, name=row.name)
     row.pk = former.values_list("pk", flat=True).first()
-    for problem in problems_of_rule(rule_of(row, resources)):
+    for problem in problems_of_rule(rule_of(row, resources, frozenset(row.tags))):
         raise DecisionRefused(problem)
     row.save()
     row.resources.set(resources)

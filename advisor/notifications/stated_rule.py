@@ -8,20 +8,23 @@ from dataclasses import dataclass
 from accounts.models import Organisation
 from advisor.core.notifying import Severity
 from advisor.errors import DecisionRefused
-from advisor.models import NotificationChannel, NotificationRule, Resource
+from advisor.models import NotificationChannel, NotificationRule, Resource, Team
 
 MOST_RESOURCES = 200
+MOST_TEAMS = 50
 SEVERITIES = {one.name.lower(): one for one in Severity}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedRule:
-    """All that a rule says; without resources it is of all."""
+    """All that a rule says; without resources it is of all, without teams and tags of whomever."""
 
     name: str
     channel: str
     least: str = "congested"
     resources: tuple[str, ...] = ()
+    teams: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     quiet: tuple[str, ...] = ()
     zone: str = "UTC"
     grave_anyway: bool = True
@@ -35,6 +38,8 @@ def stated(row: NotificationRule) -> StatedRule:
         channel=row.channel.name,
         least=Severity(row.least).name.lower(),
         resources=tuple(sorted(one.name for one in row.resources.all())),
+        teams=tuple(row.teams),
+        tags=tuple(row.tags),
         quiet=tuple(row.quiet),
         zone=row.zone,
         grave_anyway=row.grave_anyway,
@@ -57,12 +62,25 @@ def row_of(
         name=rule.name,
         channel=channel,
         least=SEVERITIES[rule.least].value,
+        teams=_teams(rule.teams, organisation),
+        tags=sorted(set(rule.tags)),
         quiet=list(rule.quiet),
         zone=rule.zone,
         grave_anyway=rule.grave_anyway,
         tells_end=rule.tells_end,
     )
     return row, _resources(rule.resources, organisation)
+
+
+def _teams(names: Sequence[str], organisation: Organisation) -> list[str]:
+    if len(names) > MOST_TEAMS:
+        raise DecisionRefused(f"{len(names)} teams; a rule names {MOST_TEAMS} at most")
+    rows = Team.objects.filter(organisation=organisation, name__in=names)
+    found = set(rows.values_list("name", flat=True)) if names else set()
+    for name in names:
+        if name not in found:
+            raise DecisionRefused(f'there is no team "{name}"')
+    return sorted(found)
 
 
 def _resources(names: Sequence[str], organisation: Organisation) -> list[Resource]:

@@ -23,11 +23,12 @@ from advisor.models import (
     NotificationRule,
     NotificationSilence,
 )
-from advisor.notifications import state
+from advisor.notifications import state, stated_rule
 from advisor.notifications.look import held_back
+from advisor.notifications.stated_rule import StatedRule, row_of
 
 MOST_SHOWN = 50
-SEVERITIES = {one.words.replace(" ", "-"): one for one in Severity}
+SEVERITIES = {name.replace("_", "-"): name for name in stated_rule.SEVERITIES}
 Stated = TypeVar("Stated", NotificationChannel, NotificationRule)
 
 
@@ -117,7 +118,7 @@ class Command(ProductCommand):
         self.show(
             rows,
             as_json=False,
-            columns=["name", "channel", "at_least", "of", "quiet", "held"],
+            columns=["name", "channel", "at_least", "of", "concerns", "quiet", "held"],
             empty="no rules, so nobody is told: sluice notify set-rule NAME --channel CHANNEL",
         )
         for one in silences:
@@ -133,6 +134,14 @@ def _add_rule(rule: ArgumentParser) -> None:
     rule.add_argument("--channel", required=True)
     rule.add_argument("--at-least", choices=[*SEVERITIES], default="congested", help="(congested)")
     rule.add_argument("--resource", action="append", default=[], dest="resources", help="repeat")
+    rule.add_argument(
+        "--team", action="append", default=[], dest="teams",
+        help="tell of what its workloads cause or suffer; repeat",
+    )  # fmt: skip
+    rule.add_argument(
+        "--tag", action="append", default=[], dest="tags",
+        help="of what workloads with it cause or suffer, such as label.app=shop; repeat",
+    )  # fmt: skip
     rule.add_argument(
         "--quiet", action="append", default=[], metavar="WINDOW",
         help="tell nothing then, such as 'Mon-Sun 22:00 9h'; repeat",
@@ -168,21 +177,20 @@ def _try(organisation: Organisation, options: dict[str, Any]) -> None:
 
 
 def _set_rule(organisation: Organisation, options: dict[str, Any]) -> None:
-    state.state_notification_rule(
-        NotificationRule(
-            organisation=organisation,
-            name=options["name"],
-            channel=_named(NotificationChannel, organisation, options["channel"]),
-            least=SEVERITIES[options["at_least"]].value,
-            quiet=options["quiet"],
-            zone=options["zone"],
-            grave_anyway=not options["quiet_for_stalls"],
-            tells_end=not options["no_end"],
-        ),
-        resources=[find_resource(organisation, name) for name in options["resources"]],
-        actor=COMMAND_LINE,
-        now=timezone.now(),
+    rule = StatedRule(
+        name=options["name"],
+        channel=options["channel"],
+        least=SEVERITIES[options["at_least"]],
+        resources=tuple(options["resources"]),
+        teams=tuple(options["teams"]),
+        tags=tuple(options["tags"]),
+        quiet=tuple(options["quiet"]),
+        zone=options["zone"],
+        grave_anyway=not options["quiet_for_stalls"],
+        tells_end=not options["no_end"],
     )
+    row, resources = row_of(rule, organisation)
+    state.state_notification_rule(row, resources=resources, actor=COMMAND_LINE, now=timezone.now())
 
 
 def _remove_rule(organisation: Organisation, options: dict[str, Any]) -> None:
@@ -245,7 +253,10 @@ def _rule_row(row: NotificationRule, held: Sequence[Held]) -> dict[str, Any]:
         "channel": row.channel.name,
         "at_least": Severity(row.least).words,
         "resources": [one.name for one in row.resources.all()],
+        "teams": row.teams,
+        "tags": row.tags,
         "of": ", ".join(one.name for one in row.resources.all()) or "everything",
+        "concerns": ", ".join([*row.teams, *row.tags]) or None,
         "quiet": f"{', '.join(row.quiet)} {row.zone}" if row.quiet else None,
         "stalls_break_the_quiet": row.grave_anyway,
         "tells_end": row.tells_end,

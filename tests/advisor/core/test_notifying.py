@@ -239,14 +239,29 @@ def test_what_is_open_does_not_end_because_one_just_before_it_did() -> None:
         (Rule(name="x", least=Severity.PROMISE_MISSED), False),
         (Rule(name="x", resources=frozenset({"nfs-07"})), True),
         (Rule(name="x", resources=frozenset({"lun-1"})), False),
+        (Rule(name="x", tags=frozenset({"tag=db", "tag=web"})), True),
+        (Rule(name="x", tags=frozenset({"tag=web"})), False),
+        (Rule(name="x", tags=frozenset()), False),
+        (Rule(name="x", tags=frozenset({"tag=db"}), resources=frozenset({"lun-1"})), False),
     ],
 )
 def test_rule_is_about_what_it_names(rule: Rule, is_told: bool) -> None:
     teller = Teller(rule)
 
-    teller.look(1, trouble(0))
+    teller.look(1, trouble(0, tags=frozenset({"tag=db"})))
 
     assert bool(teller.said) is is_told
+
+
+def test_end_is_told_to_whom_it_concerned_before() -> None:
+    """Who suffers changes while it lasts."""
+    teller = Teller(Rule(name="x", tags=frozenset({"tag=db"})))
+
+    teller.look(1, trouble(0, tags=frozenset({"tag=db"})))
+    teller.look(2, trouble(0))
+    teller.look(9, trouble(0, 8))
+
+    assert teller.news == [News.BEGAN, News.OVER]
 
 
 def test_one_that_was_over_before_a_look_is_not_told() -> None:
@@ -262,6 +277,7 @@ def test_one_that_was_over_before_a_look_is_not_told() -> None:
     [
         (Rule(name=" "), "name"),
         (Rule(name="x", quiet=("at night",)), "at night"),
+        (Rule(name="x", tags=frozenset({"db"})), "db"),
         (Rule(name="x", quiet=("Mon 22:00 9h",), zone="Mars"), "Mars"),
     ],
 )

@@ -24,7 +24,9 @@ from advisor.models import (
     MaintenanceWindow,
     NotificationChannel,
     Resource,
+    Team,
     ToldIncident,
+    Workload,
 )
 from advisor.notifications import deliver
 from advisor.notifications.channels import webhook
@@ -470,10 +472,74 @@ def test_who_stated_it_is_in_the_audit_chain(cluster: Cluster, web: WebSink) -> 
     ]  # fmt: skip
 
 
+def told_by(cluster: Cluster, web: WebSink, **stated: Any) -> bool:
+    """Whether a rule that states this tells of the incident."""
+    rule(hook(cluster, web), NOW, **stated)
+    pass_time(cluster, NOW)
+    return bool(web.posts)
+
+
+TAGS = {"web-1": ["label.app=shop"], "web-2": ["label.app=idle"], "web-3": ["label.app=batch"]}
+
+
+def tag_all(cluster: Cluster) -> None:
+    for name, tags in TAGS.items():
+        Workload.objects.filter(organisation=cluster.organisation, name=name).update(tags=tags)
+    for name, app in (("sellers", "shop"), ("readers", "idle")):
+        Team.objects.create(
+            organisation=cluster.organisation, name=name, tags=[f"label.app={app}"]
+        )
+    Team.objects.create(organisation=cluster.organisation, name="nobody", tags=[])
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_told"),
+    [
+        ({"tags": ["label.app=shop"]}, True),  # It suffers.
+        ({"tags": ["label.app=batch"]}, True),  # It takes more than its due.
+        ({"tags": ["label.app=idle"]}, False),  # It uses the uplink, and nothing more.
+        ({"teams": ["sellers"]}, True),
+        ({"teams": ["readers"]}, False),
+        ({"teams": ["readers"], "tags": ["label.app=shop"]}, True),
+        # Who owns nothing, or is not there any more, is told of nothing: not of all.
+        ({"teams": ["nobody"]}, False),
+        ({"teams": ["was removed"]}, False),
+    ],
+    ids=str,
+)
+def test_rule_of_a_team_or_tag_tells_what_its_workloads_cause_or_suffer(
+    cluster: Cluster, incident: Incident, web: WebSink, stated: dict[str, Any], *, is_told: bool
+) -> None:
+    tag_all(cluster)
+
+    assert told_by(cluster, web, **stated) is is_told
+
+
+def test_stall_concerns_everybody_who_uses_the_resource(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    tag_all(cluster)
+    Incident.objects.update(stalled_windows=3, victims=[], aggressors=[])
+
+    assert told_by(cluster, web, teams=["readers"])
+
+
+def test_workload_of_the_same_name_elsewhere_has_no_say(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    other = make_cluster("other-fleet")
+    Workload.objects.filter(organisation=other.organisation).update(tags=["label.app=shop"])
+    Team.objects.create(organisation=other.organisation, name="sellers", tags=["label.app=shop"])
+
+    assert not told_by(cluster, web, teams=["sellers"], tags=["label.app=shop"])
+
+
 def test_cost_of_a_look_does_not_grow_with_rules_and_incidents(
     cluster: Cluster, web: WebSink
 ) -> None:
     """Of what is open, and told already."""
+
+    Workload.objects.update(tags=["tag=a"])
 
     def statements_of(number: int) -> int:
         for one in range(number):
@@ -482,12 +548,19 @@ def test_cost_of_a_look_does_not_grow_with_rules_and_incidents(
                 unit="iops", capacity=1000.0, mode="floor", threshold=15.0, activity_floor=1.0,
             )  # fmt: skip
             Incident.objects.create(
-                organisation=cluster.organisation, resource=made, started_at=NOW, windows=9
+                organisation=cluster.organisation, resource=made, started_at=NOW, windows=9,
+                victims=[{"workload": "web-1"}], stalled_windows=2,
+            )  # fmt: skip
+            Team.objects.create(
+                organisation=cluster.organisation, name=f"team {number} {one}", tags=["tag=a"]
             )
-            rule(hook(cluster, web), NOW, name=f"rule {number} {one}")
+            rule(
+                hook(cluster, web), NOW, name=f"rule {number} {one}", tags=["tag=a"],
+                teams=[f"team {number} {one}"],
+            )  # fmt: skip
         look(cluster.organisation.pk, now=NOW)
         with CaptureQueriesContext(connection) as captured:
             assert look(cluster.organisation.pk, now=NOW + MINUTE) == 0
         return len(captured)
 
-    assert statements_of(1) == statements_of(12) <= 12
+    assert statements_of(1) == statements_of(12) <= 15

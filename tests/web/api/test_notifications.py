@@ -15,6 +15,7 @@ from advisor.models import (
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
+    Team,
 )
 from advisor.notifications.deliver import deliver_next
 from advisor.notifications.message import trial_message
@@ -30,6 +31,7 @@ from tests.web.test_query_counts import count_queries
 HOOK = {"name": "tickets", "kind": "webhook", "address": "https://t.example.org/very/secret?a=b"}
 RULE = {
     "name": "nights", "channel": "tickets", "least": "promise_missed", "resources": ["nfs-07"],
+    "teams": ["shop"], "tags": ["label.app=db"],
     "quiet": ["Mon-Sun 22:00 9h"], "zone": "Europe/Berlin", "grave_anyway": False,
     "tells_end": False,
 }  # fmt: skip
@@ -38,13 +40,18 @@ CHANNELS, RULES = "notification-channels", "notification-rules"
 
 @pytest.fixture
 def owning(fleet: Fleet) -> Program:
-    """Of the owner, who sets channels and rules."""
+    """Of the owner, who sets channels and rules; there is a team."""
+    made_team(fleet)
     return program_of(fleet.people.owner, fleet.organisation)
 
 
 def made_channel(fleet: Fleet, name: str = "tickets", **facts: Any) -> NotificationChannel:
     stated = {"kind": "webhook", "address": HOOK["address"], "secret": "s3cret", **facts}
     return NotificationChannel.objects.create(organisation=fleet.organisation, name=name, **stated)
+
+
+def made_team(fleet: Fleet) -> Team:
+    return Team.objects.create(organisation=fleet.organisation, name="shop", tags=["tag=shop"])
 
 
 def made_delivery(fleet: Fleet, by: NotificationChannel, **facts: Any) -> Delivery:
@@ -204,7 +211,8 @@ def test_rule_says_all_that_was_stated(fleet: Fleet, owning: Program) -> None:
     assert short["id"] == stated["id"]
     assert short == {
         "id": stated["id"], "name": "nights", "channel": "tickets", "least": "congested",
-        "resources": [], "quiet": [], "zone": "UTC", "grave_anyway": True, "tells_end": True,
+        "resources": [], "teams": [], "tags": [], "quiet": [],
+        "zone": "UTC", "grave_anyway": True, "tells_end": True,
     }  # fmt: skip
     done(owning("DELETE", f"{RULES}/{stated['id']}"), 204)
     assert owning.read(RULES)["items"] == []
@@ -231,6 +239,10 @@ WRONG_RULES = {
     "severity": ({"least": "dire"}, 422, ""),
     "resource": ({"resources": ["nfs-07", "no-such"]}, 409, 'there is no resource "no-such"'),
     "many resources": ({"resources": ["nfs-07"] * 201}, 422, ""),
+    "team": ({"teams": ["theirs"]}, 409, 'there is no team "theirs"'),
+    "many teams": ({"teams": ["shop"] * 51}, 422, ""),
+    "tag": ({"tags": ["shop"]}, 422, ""),
+    "tag of a line": ({"tags": ["label.app=a\nb"]}, 422, ""),
     "window": ({"quiet": ["nights"]}, 409, "no window of the week"),
     "many windows": ({"quiet": ["Sat 22:00 6h"] * 21}, 422, ""),
     "zone": ({"zone": "Mars"}, 409, "not a time zone"),
@@ -355,6 +367,8 @@ def test_another_organisation_has_its_own(fleet: Fleet, owning: Program, foreign
     assert problem(foreign("PUT", RULES, {"name": "n", "channel": "tickets"})) == (409, "refused")
     done(foreign("PUT", CHANNELS, HOOK | {"address": "https://theirs.example.org/"}))
     refused = foreign("PUT", RULES, RULE)
+    assert 'there is no team "shop"' in refused.json()["detail"]
+    refused = foreign("PUT", RULES, RULE | {"teams": []})
     assert 'there is no resource "nfs-07"' in refused.json()["detail"]
     stated = {"until": later(fleet, hours=1), "resource_id": fleet.resources["nfs-07"].pk}
     assert foreign("POST", "silences", stated).status_code == 404

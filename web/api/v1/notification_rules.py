@@ -16,10 +16,16 @@ from accounts.roles import Action
 from advisor.core.notifying import MOST_WINDOWS
 from advisor.models import NotificationRule
 from advisor.notifications import state
-from advisor.notifications.stated_rule import MOST_RESOURCES, StatedRule, row_of, stated
+from advisor.notifications.stated_rule import (
+    MOST_RESOURCES,
+    MOST_TEAMS,
+    StatedRule,
+    row_of,
+    stated,
+)
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
-from web.api.v1.fields import NO_NUL, Asked, Flag, Name, Pk
+from web.api.v1.fields import NO_NUL, Asked, Flag, Name, Pk, Tags
 from web.api.v1.ladder_rules import WindowText
 from web.api.v1.resources import ResourceName
 from web.api.v1.version_tag import require_match, tag_of, tagged
@@ -29,13 +35,19 @@ SeverityName = Literal["congested", "promise_missed", "stalled"]
 
 
 class NotificationRuleRow(Schema):
-    """A rule; without resources it is of all. With `grave_anyway` a stall breaks the quiet."""
+    """A rule; without resources it is of all.
+
+    With teams or tags it tells of what one of their workloads causes or suffers. With
+    `grave_anyway` a stall breaks the quiet.
+    """
 
     id: int
     name: str
     channel: str
     least: SeverityName
     resources: list[str]
+    teams: list[str]
+    tags: list[str]
     quiet: list[str]
     zone: str
     grave_anyway: bool
@@ -55,6 +67,8 @@ class StatedNotificationRule(Asked):
     resources: Annotated[list[ResourceName], Field(max_length=MOST_RESOURCES)] = Field(
         default_factory=list
     )
+    teams: Annotated[list[Name], Field(max_length=MOST_TEAMS)] = Field(default_factory=list)
+    tags: Tags = Field(default_factory=list)
     quiet: Annotated[list[WindowText], Field(max_length=MOST_WINDOWS)] = Field(
         default_factory=list, description="such as Mon-Sun 22:00 9h, in the zone"
     )
@@ -88,8 +102,11 @@ def state_rule_of_notifications(
     Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
     present = _rows(request).filter(name=asked.name).first()
     require_match(request, tag_of(None if present is None else _plain(present)))
-    lists = {"resources": tuple(asked.resources), "quiet": tuple(asked.quiet)}
-    row, resources = row_of(StatedRule(**{**asked.dict(), **lists}), organisation)
+    plain: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in asked.dict().items()
+    }
+    row, resources = row_of(StatedRule(**plain), organisation)
     state.state_notification_rule(
         row, resources=resources, actor=workspace.actor, now=timezone.now()
     )
