@@ -42,6 +42,7 @@ class CongestionState(StrEnum):
 
 
 class DeliveryState(StrEnum):
+    GATHERED = "gathered"
     WAITING = "waiting"
     SENDING = "sending"
     SENT = "sent"
@@ -114,6 +115,11 @@ class ReservationMode(StrEnum):
 class ResourceKind(StrEnum):
     DATASTORE = "datastore"
     UPLINK = "uplink"
+
+
+class Rhythm(StrEnum):
+    HOUR = "hour"
+    DAY = "day"
 
 
 class Role(StrEnum):
@@ -900,14 +906,20 @@ class NotificationChannelPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationChannelRow:
-    """Where messages go; `leads_to` and why it stopped are told to admins alone."""
+    """Where messages go; `leads_to` and why it stopped are told to admins alone.
 
+    With a `digest` it gathers its messages: for each full hour, or for an hour of the day.
+    """
+
+    digest: Rhythm | None
+    hour: int
     id: int
     kind: ChannelKind
     leads_to: str | None
     name: str
     stopped_at: datetime | None
     stopped_because: str | None
+    zone: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1506,6 +1518,8 @@ class StatedChannelRow:
     A channel as it was stated; `secret` signs what a new webhook gets, and is told once.
     """
 
+    digest: Rhythm | None
+    hour: int
     id: int
     kind: ChannelKind
     leads_to: str | None
@@ -1513,6 +1527,7 @@ class StatedChannelRow:
     secret: str | None
     stopped_at: datetime | None
     stopped_because: str | None
+    zone: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1536,11 +1551,14 @@ class StatedLadderRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedNotificationChannel:
-    """All of a channel; one that was stopped goes on."""
+    """All of a channel, but an address that is kept; one that was stopped goes on."""
 
-    address: str
+    address: str = ""
+    digest: Rhythm | None = None
+    hour: int = 7
     kind: ChannelKind
     name: str
+    zone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ from advisor.resource_kinds.registry import traits_of
 COURSE = timedelta(minutes=30)
 BARS = "▁▂▃▄▅▆▇█"
 MOST_BARS = 30
+TURNING = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""Characters of Unicode that change the direction of the text behind them."""
 _SUBJECTS = {News.BEGAN: "", News.GRAVER: "Worse: ", News.OVER: "Resolved: "}
 
 
@@ -45,8 +47,15 @@ class Message:
         return "\n".join([*self.lines, *([""] if links else []), *links])
 
     def plain(self) -> dict[str, Any]:
-        """As it is stored and as a webhook gets it."""
-        return asdict(self)
+        """As it is stored and as a webhook gets it; names turn no text around."""
+        lines = [_in_one_direction(line) for line in self.lines]
+        links = [{"words": _in_one_direction(one.words), "url": one.url} for one in self.links]
+        subject = _in_one_direction(self.subject)
+        return asdict(self) | {"subject": subject, "lines": lines, "links": links}
+
+
+def _in_one_direction(text: str) -> str:
+    return text.translate(TURNING)
 
 
 def read_message(plain: Mapping[str, Any]) -> Message:
@@ -77,7 +86,7 @@ def message_of(
     if advice is not None:
         lines.append(f"Advice: {advice.summary}")
     return Message(
-        subject=f"{_SUBJECTS[news]}{trouble.resource} {_state(trouble)}",
+        subject=f"{_SUBJECTS[news]}{trouble.resource} {state_words(trouble.severity)}",
         lines=tuple(lines),
         links=_links(incident, advice),
         facts={**facts, "incident": incident.pk, "advice": advice and advice.summary},
@@ -90,17 +99,18 @@ def trial_message(name: str) -> Message:
     return Message(
         subject="Sluice can reach you here",
         lines=(f"This is a trial of the channel {name}; nothing is wrong.",),
-        links=_home(),
+        links=home_links(),
         is_good=True,
     )
 
 
-def _state(trouble: Trouble) -> str:
+def state_words(severity: Severity) -> str:
+    """What is wrong with a resource, as a sentence goes on."""
     return {
         Severity.CONGESTED: "is congested",
         Severity.PROMISE_MISSED: "is congested, and a reservation is missed",
         Severity.STALLED: "is stalled",
-    }[trouble.severity]
+    }[severity]
 
 
 def _sentence(incident: Incident, trouble: Trouble, news: News, now: datetime) -> str:
@@ -109,7 +119,8 @@ def _sentence(incident: Incident, trouble: Trouble, news: News, now: datetime) -
     lasting = f"{minutes} minute{'' if minutes == 1 else 's'}"
     if news == News.OVER:
         return f"{trouble.resource} is as it should be again, after {lasting}."
-    began = f"{trouble.resource} {_state(trouble)} since {trouble.since:%Y-%m-%d %H:%M} UTC"
+    state = state_words(trouble.severity)
+    began = f"{trouble.resource} {state} since {trouble.since:%Y-%m-%d %H:%M} UTC"
     if incident.peak_value is None:
         return f"{began}, for {lasting}: I/O waits there and none completes."
     worst = f"{level.noun} up to {level.text(incident.peak_value)}"
@@ -166,7 +177,8 @@ def _links(incident: Incident, advice: Recommendation | None) -> tuple[Link, ...
     return tuple(found)
 
 
-def _home() -> tuple[Link, ...]:
+def home_links() -> tuple[Link, ...]:
+    """To the pages, where it is known how people reach them."""
     return (Link(words="Sluice", url=settings.PUBLIC_URL),) if settings.PUBLIC_URL else ()
 
 

@@ -119,8 +119,8 @@ def test_form_states_all_that_a_rule_can_say_and_shows_it_again(
     said = page.text("main")
     assert "promise missed or worse, of nfs-07; concerning team shop, workloads with label" in said
     assert "; quiet Mon-Sun 22:00 9h, Sat 10:00 2h" in said
-    inputs = {one.get("name"): one.get("value") for one in page.elements("main input")}
-    assert (inputs["name"], inputs["zone"]) != ("", "")
+    assert page.find("input", id="rule-name").get("value") == "nights"
+    assert page.find("input", id="rule-zone").get("value") == "Europe/Berlin"
     assert page.text("#rule-resources") == "nfs-07"
     assert page.text("#rule-teams") == "shop"
     assert page.text("#rule-tags").split() == ["label.app=db", "label.app=web"]
@@ -170,6 +170,12 @@ def test_rule_that_makes_no_sense_is_refused_and_shown_again(
         ({"address": "ftp://x"}, "begins with https://"),
         ({"address": "https://example.org/" + "x" * 2000}, "at most 2000 letters"),
         ({"name": "a\x00b"}, "letters that can be printed"),
+        ({"address": ""}, "begins with https://"),
+        ({"rhythm": "week"}, "choose when it sends"),
+        ({"rhythm": "day", "hour": "24"}, "at an hour from 0 to 23"),
+        ({"rhythm": "day", "hour": "x"}, "at an hour from 0 to 23"),
+        ({"rhythm": "day", "hour": "\u00b2"}, "at an hour from 0 to 23"),
+        ({"rhythm": "hour", "zone": "Mars"}, "not a time zone"),
     ],
     ids=str,
 )
@@ -227,6 +233,37 @@ def test_stopped_channel_says_why_and_starts_again(admin: Client, fleet: Fleet) 
     assert AuditEntry.objects.filter(action="start a channel again").exists()
     again = send(admin, "start-channel", None, row.pk)
     assert "is not stopped" in again.text(".messages")
+
+
+def test_channel_is_changed_without_its_address(admin: Client, fleet: Fleet) -> None:
+    row = channel(fleet)
+    page = shown(admin, "?channel=tickets")
+    assert page.find("input", id="channel-name").get("value") == "tickets"
+    assert page.find("input", id="channel-address").get("value") == ""
+
+    send(
+        admin, "set-channel",
+        {"name": "tickets", "kind": "webhook", "rhythm": "day", "hour": "6",
+         "zone": "Europe/Berlin"},
+    )  # fmt: skip
+
+    row.refresh_from_db()
+    assert (row.address, row.secret) == (HOOK["address"], "s3cret")
+    assert (row.rhythm, row.hour, row.zone) == ("day", 6, "Europe/Berlin")
+    assert "each day at 06:00 (Europe/Berlin)" in shown(admin).text("main table")
+    again = shown(admin, "?channel=tickets")
+    assert again.find("input", id="channel-hour").get("value") == "6"
+
+
+def test_gathered_message_says_when_it_goes(admin: Client, fleet: Fleet) -> None:
+    row = channel(fleet, rhythm="hour")
+    Delivery.objects.create(
+        organisation=fleet.organisation, channel=row, key=uuid4(), state="gathered",
+        next_at=fleet.now + timedelta(minutes=10), created_at=fleet.now,
+        message=trial_message("tickets").plain(),
+    )  # fmt: skip
+
+    assert "gathered, goes with others in 10 min" in " ".join(shown(admin).text("main").split())
 
 
 def test_removing_a_channel_asks_first_and_takes_its_rules_along(

@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.actor import COMMAND_LINE
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
+from advisor.core.digest import MORNING, Digest, Rhythm, digest_words
 from advisor.core.notifying import Held, Severity
 from advisor.decisions.policy_file.decide.quantities import parse_length
 from advisor.management.product_command import ProductCommand, find_resource
@@ -43,12 +44,17 @@ class Command(ProductCommand):
         log.add_argument("--limit", type=int, default=MOST_SHOWN)
         channel = add_verb(verbs, "set-channel", help="set where messages go")
         channel.add_argument("name")
-        kind = channel.add_mutually_exclusive_group(required=True)
+        kind = channel.add_mutually_exclusive_group()
         kind.add_argument("--mail", metavar="ADDRESSES", help="with commas between them")
         kind.add_argument("--webhook", metavar="URL", help="gets JSON, signed")
         kind.add_argument(
             "--service", metavar="ADDRESS", help="as Apprise writes it, such as slack://A/B/C"
         )
+        channel.add_argument(
+            "--digest", choices=[*Rhythm], help="gather messages, and send one an hour or a day"
+        )
+        channel.add_argument("--hour", type=int, default=MORNING, help="of a day (7), in the zone")
+        channel.add_argument("--zone", default="UTC", help="of that hour, such as Europe/Berlin")
         add_verb(verbs, "remove-channel", help="with its rules").add_argument("name")
         start = add_verb(verbs, "start-channel", help="send by one that was stopped")
         start.add_argument("name")
@@ -88,7 +94,7 @@ class Command(ProductCommand):
         self.show(
             [_channel_row(row, options) for row in rows],
             as_json=options["as_json"],
-            columns=["name", "kind", "leads_to", "state"],
+            columns=["name", "kind", "leads_to", "sends", "state"],
             empty="no channels: sluice notify set-channel NAME --mail ADDRESS",
         )
         for one in rows if not options["as_json"] else ():
@@ -154,10 +160,16 @@ def _add_rule(rule: ArgumentParser) -> None:
 
 
 def _set_channel(organisation: Organisation, options: dict[str, Any]) -> None:
-    (kind,) = (one for one in ChannelKind if options[one.value])
+    """Without an address it keeps the one that it has."""
+    name, rhythm = options["name"], options["digest"]
+    stated = [one for one in ChannelKind if options[one.value]]
+    kind = (
+        stated[0] if stated else ChannelKind(_named(NotificationChannel, organisation, name).kind)
+    )
+    digest = rhythm and Digest(rhythm=Rhythm(rhythm), hour=options["hour"], zone=options["zone"])
     state.state_channel(
-        organisation=organisation, name=options["name"], kind=kind,
-        address=options[kind.value], actor=COMMAND_LINE, now=timezone.now(),
+        organisation=organisation, name=name, kind=kind, address=options[kind.value] or "",
+        digest=digest or None, actor=COMMAND_LINE, now=timezone.now(),
     )  # fmt: skip
 
 
@@ -238,6 +250,7 @@ def _channel_row(row: NotificationChannel, options: dict[str, Any]) -> dict[str,
         "name": row.name,
         "kind": row.kind,
         "leads_to": leads_to,
+        "sends": digest_words(row.digest),
         "state": f"stopped: {row.stopped_because}" if row.stopped_at else "in use",
         **({"secret": row.secret} if row.secret and _is_set(row, options) else {}),
     }

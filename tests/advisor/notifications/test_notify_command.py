@@ -158,3 +158,19 @@ def test_rule_of_a_team_and_a_tag_is_stated_and_shown(cluster: Cluster, web: Web
     assert (line["teams"], line["tags"]) == (["shop"], ["label.app=db"])
     with pytest.raises(CommandError, match='there is no team "elsewhere"'):
         sluice("notify", "set-rule", "x", "--channel", "hook", "--team", "elsewhere")
+
+
+def test_channel_that_gathers_keeps_its_address(cluster: Cluster, web: WebSink) -> None:
+    sluice(*HOOK, web.url)
+
+    told = sluice(
+        "notify", "set-channel", "hook", "--digest", "day", "--hour", "6",
+        "--zone", "Europe/Berlin",
+    )  # fmt: skip
+
+    assert "each day at 06:00 (Europe/Berlin)" in told
+    assert NotificationChannel.objects.get().address == web.url
+    with pytest.raises(CommandError, match="no channel"):
+        sluice("notify", "set-channel", "new", "--digest", "day")
+    with pytest.raises(CommandError, match="0 to 23"):
+        sluice("notify", "set-channel", "hook", "--digest", "day", "--hour", "25")

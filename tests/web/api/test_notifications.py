@@ -129,6 +129,23 @@ def test_admin_reads_why_a_channel_stopped_and_starts_it(fleet: Fleet, owning: P
     assert actions(fleet) == ["start a channel again"]
 
 
+def test_channel_gathers_as_stated_and_keeps_its_address(fleet: Fleet, owning: Program) -> None:
+    row = made_channel(fleet)
+    stated = {"name": "tickets", "kind": "webhook", "digest": "day", "hour": 6,
+              "zone": "Europe/Berlin"}  # fmt: skip
+
+    told = done(owning("PUT", CHANNELS, stated))
+    other = owning("PUT", CHANNELS, stated | {"kind": "mail"})
+
+    row.refresh_from_db()
+    assert (row.address, row.secret, told["secret"]) == (HOOK["address"], "s3cret", None)
+    assert {name: told[name] for name in stated} == stated
+    assert owning.read(f"{CHANNELS}/{row.pk}")["digest"] == "day"
+    # The address of one kind is none of another.
+    assert problem(other) == (409, "refused")
+    assert row.kind == "webhook"
+
+
 def test_channel_is_tried_and_its_delivery_says_what_became_of_it(
     fleet: Fleet, owning: Program, settings: Any
 ) -> None:
@@ -180,6 +197,10 @@ WRONG_CHANNELS = {
     "long address": ({"address": "https://x.org/" + "x" * 2000}, 422, ""),
     "service": ({"kind": "service", "address": "file:///etc/passwd"}, 409, "begins with one of"),
     "secret": ({"secret": "mine"}, 422, ""),
+    "no address": ({"address": ""}, 409, "begins with https://"),
+    "rhythm": ({"digest": "week"}, 422, ""),
+    "hour": ({"digest": "day", "hour": 24}, 422, ""),
+    "zone": ({"digest": "day", "zone": "Mars"}, 409, "not a time zone"),
 }
 
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from accounts.models import Organisation
 from accounts.roles import Action
+from advisor.core.digest import MORNING, Digest, Rhythm
 from advisor.models import ChannelKind, NotificationChannel
 from advisor.models.notification import LONGEST_ADDRESS
 from advisor.notifications import state
@@ -20,19 +21,25 @@ from advisor.queries.notifications import leads_to
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.deliveries import DeliveryRow, delivery_plain
 from web.api.v1.door import acting, asker_of, keep_instead
-from web.api.v1.fields import NO_NUL, Asked, Name, Pk
+from web.api.v1.fields import NO_NUL, WHOLE, Asked, Name, Pk
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["notifications"])
 
 
 class NotificationChannelRow(Schema):
-    """Where messages go; `leads_to` and why it stopped are told to admins alone."""
+    """Where messages go; `leads_to` and why it stopped are told to admins alone.
+
+    With a `digest` it gathers its messages: for each full hour, or for an hour of the day.
+    """
 
     id: int
     name: str
     kind: ChannelKind
     leads_to: str | None = Field(description="the address without what opens it")
+    digest: Rhythm | None
+    hour: int
+    zone: str
     stopped_at: datetime | None
     stopped_because: str | None
 
@@ -48,11 +55,16 @@ class NotificationChannelPage(Page):
 
 
 class StatedNotificationChannel(Asked):
-    """All of a channel; one that was stopped goes on."""
+    """All of a channel, but an address that is kept; one that was stopped goes on."""
 
     name: Name
     kind: ChannelKind
-    address: Annotated[str, Field(min_length=1, max_length=LONGEST_ADDRESS, pattern=NO_NUL)]
+    address: Annotated[str, Field(max_length=LONGEST_ADDRESS, pattern=NO_NUL)] = Field(
+        default="", description="left out: that of the channel of this name and kind"
+    )
+    digest: Rhythm | None = Field(default=None, description="left out: it sends at once")
+    hour: Annotated[int, Field(ge=0, le=23), WHOLE] = MORNING
+    zone: Annotated[str, Field(min_length=1, max_length=60, pattern=NO_NUL)] = "UTC"
 
 
 @router.get("", response=NotificationChannelPage)
@@ -81,7 +93,13 @@ def state_notification_channel(
     present = _rows(request).filter(name=asked.name).first()
     require_match(request, tag_of(None) if present is None else _tag(request, present))
     made = state.state_channel(
-        organisation=organisation, actor=workspace.actor, now=timezone.now(), **asked.dict()
+        organisation=organisation,
+        name=asked.name,
+        kind=asked.kind,
+        address=asked.address,
+        digest=_digest(asked),
+        actor=workspace.actor,
+        now=timezone.now(),
     )
     plain = _plain(request, made.row)
     keep_instead(request, {**plain, "secret": None})
@@ -118,6 +136,12 @@ def start_notification_channel(request: HttpRequest, pk: Pk, response: HttpRespo
     return _plain(request, row)
 
 
+def _digest(asked: StatedNotificationChannel) -> Digest | None:
+    if asked.digest is None:
+        return None
+    return Digest(rhythm=asked.digest, hour=asked.hour, zone=asked.zone)
+
+
 def _managed(request: HttpRequest, pk: int) -> tuple[NotificationChannel, Any]:
     row = get_object_or_404(_rows(request), pk=pk)
     return row, acting(request, Action.MANAGE_NOTIFICATIONS).actor
@@ -139,6 +163,9 @@ def _plain(request: HttpRequest, row: NotificationChannel) -> dict[str, Any]:
         "name": row.name,
         "kind": row.kind,
         "leads_to": leads_to(row) if is_admin else None,
+        "digest": row.rhythm or None,
+        "hour": row.hour,
+        "zone": row.zone,
         "stopped_at": row.stopped_at,
         "stopped_because": row.stopped_because if is_admin and row.stopped_at else None,
     }
