@@ -6,16 +6,19 @@ import hashlib
 import hmac
 import json
 from datetime import timedelta
+from io import BytesIO
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from PIL import Image
 
 from accounts.actor import COMMAND_LINE
 from accounts.models.audit import AuditEntry
 from advisor.errors import DecisionRefused
+from advisor.history.level_store import save_points
 from advisor.models import (
     ChannelKind,
     Delivery,
@@ -33,10 +36,11 @@ from advisor.notifications.channels import webhook
 from advisor.notifications.look import MEMORY, forget_old, look
 from advisor.notifications.state import try_out
 from config.database_roles import DatabaseRole
+from tests.advisor.judged_windows import judged_window
 from tests.advisor.notifications.conftest import NOW
 from tests.advisor.notifications.receivers import MailSink, WebSink
 from tests.advisor.notifications.support import channel, pass_time, rule
-from tests.advisor.scenario import Cluster, make_cluster
+from tests.advisor.scenario import Cluster, make_cluster, propose
 from tests.config.roles import acting_as, make_roles
 
 MINUTE = timedelta(minutes=1)
@@ -65,6 +69,68 @@ def test_mail_says_who_takes_what_and_where_to_look(
     assert f"https://sluice.example.net/incidents/{incident.pk}/" in text
 
 
+def test_letter_shows_the_course_the_effect_and_where_to_decide(
+    cluster: Cluster, incident: Incident, mail: MailSink
+) -> None:
+    windows = [
+        judged_window(
+            NOW + (number - 5) * timedelta(seconds=10), since=NOW, value=value, threshold=0.9
+        )
+        for number, value in enumerate((0.5, None, 0.99))
+    ]
+    save_points({cluster.uplink: windows})
+    advice = propose(cluster, reservation=75e6)
+    advice.expires_at = NOW + timedelta(days=1)
+    advice.answer = json.dumps({
+        "allocations": [{"workload": "web-1", "measured": 40e6, "predicted_after": 75e6}]
+    })  # fmt: skip
+    advice.save()
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org", NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    (letter,) = mail.letters
+    parts = {one.get_content_type(): one for one in letter.walk()}
+    text, html = (parts[f"text/{kind}"].get_content() for kind in ("plain", "html"))
+    picture = parts["image/png"]
+    assert Image.open(BytesIO(picture.get_content())).size == (480, 96)
+    assert (picture["Content-ID"], picture.get_content_disposition()) == (
+        "<chart@sluice>", "inline",
+    )  # fmt: skip
+    assert 'src="cid:chart@sluice"' in html
+    assert "▅ █  load in the last 30 minutes, at most 99%; congested above 90%" in text
+    assert "Expected if approved: web-1 40.0 Mbit/s → 75.0 Mbit/s." in text
+    base = "https://sluice.example.net"
+    for link in (
+        f"Review the advice: {base}/recommendations/{advice.pk}/",
+        f"Snooze the advice: {base}/recommendations/{advice.pk}/#snooze-dialog",
+        f"Silence h1/up0: {base}/incidents/{incident.pk}/#silence-dialog",
+        f"Incident: {base}/incidents/{incident.pk}/",
+    ):
+        assert link in text
+
+
+def test_letter_without_measurements_has_no_picture(
+    cluster: Cluster, incident: Incident, mail: MailSink
+) -> None:
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org", NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    assert "image/png" not in {one.get_content_type() for one in mail.letters[0].walk()}
+    assert "cid:" not in mail.letters[0].as_string()
+
+
+def test_end_offers_no_silence(cluster: Cluster, incident: Incident, web: WebSink) -> None:
+    rule(hook(cluster, web), NOW)
+    pass_time(cluster, NOW)
+    Incident.objects.update(ended_at=NOW + MINUTE)
+    pass_time(cluster, NOW + 2 * MINUTE)
+
+    words = [[one["words"] for one in json.loads(post.body)["links"]] for post in web.posts]
+    assert words == [["Silence h1/up0", "Incident"], ["Incident"]]
+
+
 def test_webhook_is_signed_by_the_secret_that_both_know(
     cluster: Cluster, incident: Incident, web: WebSink
 ) -> None:
@@ -79,9 +145,9 @@ def test_webhook_is_signed_by_the_secret_that_both_know(
     expected.update(stamp.removeprefix("t=").encode() + b"." + post.body)
     assert (post.path, signed) == ("/hook?team=storage", expected.hexdigest())
     facts = json.loads(post.body)["facts"]
-    assert facts | {"since": "", "advice": None} == {
+    assert facts | {"since": ""} == {
         "resource": "h1/up0", "news": "began", "severity": "promise missed", "since": "",
-        "until": None, "incident": incident.pk, "advice": None,
+        "until": None, "incident": incident.pk, "advice": None, "effect": None,
     }  # fmt: skip
 
 
