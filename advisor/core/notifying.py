@@ -23,6 +23,8 @@ REOPENS = timedelta(minutes=10)
 """What goes on so long after its end was told is told again."""
 
 MOST_WINDOWS = 20
+MOST_RESOURCES = 200
+MOST_TEAMS = 50
 
 
 class Severity(IntEnum):
@@ -35,6 +37,10 @@ class Severity(IntEnum):
     @property
     def words(self) -> str:
         return self.name.lower().replace("_", " ")
+
+
+SEVERITIES = {one.name.lower(): one for one in Severity}
+"""By the words in which people state them."""
 
 
 class News(StrEnum):
@@ -170,6 +176,16 @@ def problems_of_rule(rule: Rule) -> list[str]:
     except ValueError as error:
         found.append(str(error))
     return found
+
+
+def problems_of_lengths(*, resources: Sequence[str], teams: Sequence[str]) -> list[str]:
+    """Whether a rule names more than it may."""
+    pairs = ((resources, "resources", MOST_RESOURCES), (teams, "teams", MOST_TEAMS))
+    return [
+        f"{len(names)} {word}; a rule names {most} at most"
+        for names, word, most in pairs
+        if len(names) > most
+    ]
 
 
 def problems_of_name(name: str) -> list[str]:

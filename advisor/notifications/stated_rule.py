@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accounts.models import Organisation
-from advisor.core.notifying import Severity
+from advisor.core.notifying import SEVERITIES, Severity, problems_of_lengths
 from advisor.errors import DecisionRefused
 from advisor.models import NotificationChannel, NotificationRule, Resource, Team
-
-MOST_RESOURCES = 200
-MOST_TEAMS = 50
-SEVERITIES = {one.name.lower(): one for one in Severity}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +47,8 @@ def row_of(
     rule: StatedRule, organisation: Organisation
 ) -> tuple[NotificationRule, list[Resource]]:
     """A row that says it, not yet stored, and of what; DecisionRefused with what there is not."""
+    for problem in problems_of_lengths(resources=rule.resources, teams=rule.teams):
+        raise DecisionRefused(problem)
     channels = NotificationChannel.objects.filter(organisation=organisation)
     channel = channels.filter(name=rule.channel).first()
     if channel is None:
@@ -73,8 +71,6 @@ def row_of(
 
 
 def _teams(names: Sequence[str], organisation: Organisation) -> list[str]:
-    if len(names) > MOST_TEAMS:
-        raise DecisionRefused(f"{len(names)} teams; a rule names {MOST_TEAMS} at most")
     rows = Team.objects.filter(organisation=organisation, name__in=names)
     found = set(rows.values_list("name", flat=True)) if names else set()
     for name in names:
@@ -84,8 +80,6 @@ def _teams(names: Sequence[str], organisation: Organisation) -> list[str]:
 
 
 def _resources(names: Sequence[str], organisation: Organisation) -> list[Resource]:
-    if len(names) > MOST_RESOURCES:
-        raise DecisionRefused(f"{len(names)} resources; a rule names {MOST_RESOURCES} at most")
     rows = Resource.objects.filter(organisation=organisation, name__in=names)
     found = {one.name: one for one in rows}
     for name in names:

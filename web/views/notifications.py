@@ -17,11 +17,12 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Action
 from advisor.core.digest import Rhythm, digest_words
+from advisor.core.notifying import SEVERITIES
 from advisor.errors import DecisionRefused
 from advisor.models import ChannelKind, Delivery, NotificationChannel, NotificationRule, Resource
 from advisor.models.notification import LONGEST_ADDRESS, DeliveryState
 from advisor.notifications import state
-from advisor.notifications.stated_rule import SEVERITIES, row_of, stated
+from advisor.notifications.stated_rule import row_of, stated
 from advisor.queries.notifications import delivery_rows, leads_to, rule_lines, silences_now
 from web.access import Workspace, open_row, workspace_view
 from web.changing import changing

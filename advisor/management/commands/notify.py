@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.actor import COMMAND_LINE
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
+from advisor.core import notifying
 from advisor.core.digest import MORNING, Digest, Rhythm, digest_words
 from advisor.core.notifying import Held, Severity
 from advisor.decisions.policy_file.decide.quantities import parse_length
@@ -24,12 +25,12 @@ from advisor.models import (
     NotificationRule,
     NotificationSilence,
 )
-from advisor.notifications import state, stated_rule
+from advisor.notifications import state
 from advisor.notifications.look import held_back
 from advisor.notifications.stated_rule import StatedRule, row_of
 
 MOST_SHOWN = 50
-SEVERITIES = {name.replace("_", "-"): name for name in stated_rule.SEVERITIES}
+SEVERITIES = {name.replace("_", "-"): name for name in notifying.SEVERITIES}
 Stated = TypeVar("Stated", NotificationChannel, NotificationRule)
 
 

@@ -13,16 +13,10 @@ from pydantic import Field
 
 from accounts.models import Organisation
 from accounts.roles import Action
-from advisor.core.notifying import MOST_WINDOWS
+from advisor.core.notifying import MOST_RESOURCES, MOST_TEAMS, MOST_WINDOWS
 from advisor.models import NotificationRule
 from advisor.notifications import state
-from advisor.notifications.stated_rule import (
-    MOST_RESOURCES,
-    MOST_TEAMS,
-    StatedRule,
-    row_of,
-    stated,
-)
+from advisor.notifications.stated_rule import StatedRule, row_of, stated
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
 from web.api.v1.fields import NO_NUL, Asked, Flag, Name, Pk, Tags
