@@ -13,11 +13,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='notificationrule',
             name='tags',
-            field=models.JSONField(default=list, help_text='Such as label.app=shop'),
+            field=models.JSONField(db_default=[], default=list, help_text='Such as label.app=shop'),
         ),
         migrations.AddField(
             model_name='notificationrule',
             name='teams',
-            field=models.JSONField(default=list, help_text='Names; one that is not there owns nothing'),
+            field=models.JSONField(db_default=[], default=list, help_text='Names; one that is not there owns nothing'),
         ),
     ]

@@ -19,22 +19,22 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='notificationchannel',
             name='hour',
-            field=models.PositiveSmallIntegerField(default=7, help_text='Of a day, in the zone', validators=[django.core.validators.MaxValueValidator(23)]),
+            field=models.PositiveSmallIntegerField(db_default=7, default=7, help_text='Of a day, in the zone', validators=[django.core.validators.MaxValueValidator(23)]),
         ),
         migrations.AddField(
             model_name='notificationchannel',
             name='rhythm',
-            field=models.CharField(blank=True, choices=[('hour', 'Hour'), ('day', 'Day')], default='', help_text='Empty: at once', max_length=4),
+            field=models.CharField(blank=True, choices=[('hour', 'Hour'), ('day', 'Day')], db_default='', default='', help_text='Empty: at once', max_length=4),
         ),
         migrations.AddField(
             model_name='notificationchannel',
             name='zone',
-            field=models.CharField(default='UTC', help_text='Like Europe/Berlin', max_length=60),
+            field=models.CharField(db_default='UTC', default='UTC', help_text='Like Europe/Berlin', max_length=60),
         ),
         migrations.AddField(
             model_name='toldincident',
             name='is_said',
-            field=models.BooleanField(default=True),
+            field=models.BooleanField(db_default=True, default=True),
         ),
         migrations.AlterField(
             model_name='delivery',

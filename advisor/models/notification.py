@@ -53,12 +53,18 @@ class NotificationChannel(models.Model):
         choices=choices_of(Rhythm),
         blank=True,
         default="",
+        db_default="",
         help_text="Empty: at once",
     )
     hour = models.PositiveSmallIntegerField(
-        default=MORNING, validators=[MaxValueValidator(23)], help_text="Of a day, in the zone"
+        default=MORNING,
+        db_default=MORNING,
+        validators=[MaxValueValidator(23)],
+        help_text="Of a day, in the zone",
     )
-    zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
+    zone = models.CharField(
+        max_length=60, default="UTC", db_default="UTC", help_text="Like Europe/Berlin"
+    )
     failures = models.PositiveIntegerField(default=0, help_text="In a row")
     stopped_at = models.DateTimeField(null=True, blank=True)
     stopped_because = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
@@ -102,8 +108,10 @@ class NotificationRule(models.Model):
         ],
     )
     resources = models.ManyToManyField(Resource, blank=True, related_name="notification_rules")
-    teams = models.JSONField(default=list, help_text="Names; one that is not there owns nothing")
-    tags = models.JSONField(default=list, help_text="Such as label.app=shop")
+    teams = models.JSONField(
+        default=list, db_default=[], help_text="Names; one that is not there owns nothing"
+    )
+    tags = models.JSONField(default=list, db_default=[], help_text="Such as label.app=shop")
     quiet = models.JSONField(default=list, help_text="Such as Mon-Fri 22:00 9h, in the zone")
     zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
     grave_anyway = models.BooleanField(default=True)
@@ -164,7 +172,7 @@ class ToldIncident(models.Model):
     until = models.DateTimeField(null=True, blank=True)
     severity = models.PositiveSmallIntegerField()
     is_over = models.BooleanField(default=False)
-    is_said = models.BooleanField(default=True)
+    is_said = models.BooleanField(default=True, db_default=True)
 
     objects = OrganisationOwnedQuerySet.as_manager()
 
