@@ -6,7 +6,7 @@ SERVICES := postgres or timescaledb or valkey or telegraf or browser or root or 
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 PARALLEL := -n $(shell echo $$(( $$(nproc) + 1 ))) --dist loadfile
-export PYTHON
+export PYTHON SERVICES
 # Compiled modules, tests among them, are kept from run to run.
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
@@ -66,11 +66,11 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
-	$(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
-	$(BIN)/pytest -q -m "root and quiet"
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m "root and not quiet"
+	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
+	scripts/leg.py $(BIN)/pytest -q -m "root and quiet"
+	scripts/leg.py $(BIN)/pytest -q -n 2 --dist loadgroup -m "root and not quiet"
 	@echo "make test: the database's tests again, on TimescaleDB"
-	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser or any_database)"
+	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser or any_database)"
 
 test-walls: setup ## the tests that keep organisations apart: every route, method and role, and each filter taken out
 	$(BIN)/pytest -q $(PARALLEL) tests/web/test_route_matrix.py tests/web/test_removed_filters.py tests/web/test_access.py tests/config tests/ingest/test_tenancy.py

@@ -79,7 +79,7 @@ class Agent:
     def run(self, wait: Callable[[float], Call | None]) -> Call:
         """Work until `wait` (seconds) gives a call; at a stop leave the kernel as configured."""
         call = wait(0.0)
-        with following(self._follow):
+        with following(self._follow, look=self._look):
             while call is None:
                 try:
                     self.tick()
@@ -156,6 +156,9 @@ class Agent:
             if self._figures is not None:
                 spent_s = self._clocks.monotonic_s() - began_s
                 self._figures.take_period(spent_s, has_failed=not is_followed)
+
+    def _look(self) -> None:
+        self._enforcement.look(clock_s=self._clocks.monotonic_s)
 
     def _tell_once(self, refusal: str | None) -> None:
         """Log a problem when it begins and when it is over, not every round."""

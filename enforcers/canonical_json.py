@@ -20,6 +20,8 @@ from enforcers.errors import ContractError
 LARGEST_INTEGER = 2**63 - 1
 
 T = TypeVar("T")
+UNSAID = {"unsaid": True}
+"""Metadata of a field that is written only where it is not None: former readers know it not."""
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -41,7 +43,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
         yield b"]" if value else b"[]"
     elif names := _field_names(kind):
         begins = b"{"
-        for name in sorted(names):
+        unsaid = [name for name in unsaid_names(kind) if getattr(value, name) is None]
+        for name in sorted(set(names).difference(unsaid)):
             yield b'%b"%b":' % (begins, name.encode())
             yield from _pieces(getattr(value, name))
             begins = b","
@@ -60,7 +63,11 @@ def to_plain(value: Any) -> Any:
     kind: Any = type(value)
     names = _field_names(kind)
     if names:
-        return {name: to_plain(getattr(value, name)) for name in names}
+        plain = {name: to_plain(getattr(value, name)) for name in names}
+        for name in unsaid_names(kind):
+            if plain[name] is None:
+                del plain[name]
+        return plain
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, datetime):
@@ -76,6 +83,12 @@ def _field_names(kind: Any) -> tuple[str, ...]:
     if not dataclasses.is_dataclass(kind):
         return ()
     return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@functools.cache
+def unsaid_names(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that are left out where they say nothing."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.metadata == UNSAID)
 
 
 def parse(data: bytes | str) -> Any:

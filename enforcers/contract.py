@@ -9,8 +9,8 @@ UTC.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -238,6 +238,7 @@ class Measurement:
 
     `sample_count` counter readings were made, `backlogged_samples` of them saw bytes waiting.
     `drops` and `overlimits` grew by so much in the window; `backlog_bytes` waited at its end.
+    In `full_looks` of `short_looks`, of 100 ms each, all was used that the limit lets through.
     None means the mechanism cannot see it.
     """
 
@@ -248,6 +249,8 @@ class Measurement:
     backlog_bytes: int | None
     drops: int | None
     overlimits: int | None
+    short_looks: int | None = field(default=None, metadata=canonical_json.UNSAID)
+    full_looks: int | None = field(default=None, metadata=canonical_json.UNSAID)
 
     def __post_init__(self) -> None:
         field_checks.check_not_negative("rate", self.rate)
@@ -416,7 +419,19 @@ def decode_report(data: bytes | str) -> ComplianceReport:
     """Read a report, also one of a former version; raises ContractError."""
     of_version_2 = report_v1.upgraded_report(canonical_json.parse(data), version=2)
     plain = report_v2.upgraded_report(of_version_2, version=REPORT_VERSION)
+    for measured in _measured(plain):
+        for name in canonical_json.unsaid_names(Measurement):
+            measured.setdefault(name, None)
     return canonical_json.decode_known(ComplianceReport, plain, known=REPORT_VERSION)
+
+
+def _measured(plain: Any) -> Iterator[dict[str, Any]]:
+    """The measurements of a report, as far as it is one."""
+    allocations = plain.get("allocations") if isinstance(plain, dict) else None
+    for item in allocations if isinstance(allocations, list) else ():
+        measured = item.get("measured") if isinstance(item, dict) else None
+        if isinstance(measured, dict):
+            yield measured
 
 
 def read_support(plain: Sequence[Any]) -> tuple[MechanismSupport, ...]:

@@ -15,6 +15,7 @@ from enforcers.mechanism import (
     Desired,
     EnforcementMechanism,
     FollowingMechanism,
+    LooksShortly,
     Note,
     Plan,
     Seen,
@@ -105,6 +106,18 @@ class Enforcement:
         try:
             followed = [self._follow(target, clock_s) for target in sorted(self._settled)]
             return all(followed)
+        finally:
+            self._writing.release()
+
+    def look(self, *, clock_s: Callable[[], float]) -> None:
+        """Begin a short look wherever a policy is in force, or end it; a pass goes first."""
+        if not self._writing.acquire(blocking=False):
+            return
+        try:
+            for target, settled in self._settled.items():
+                mechanism = self._mechanisms.get(target[0])
+                if settled.desired.allocations and isinstance(mechanism, LooksShortly):
+                    mechanism.look(settled.desired, clock_s)
         finally:
             self._writing.release()
 

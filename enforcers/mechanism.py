@@ -84,13 +84,16 @@ class Plan:
 class Counters:
     """The kernel's running totals for one allocation; None where it keeps none.
 
-    `total` counts what the resource's unit is a rate of: bits, bytes or I/Os.
+    `total` counts what the resource's unit is a rate of: bits, bytes or I/Os. In `full_looks` of
+    `short_looks` the limit was used up.
     """
 
     total: float
     drops: int | None
     overlimits: int | None
     backlog_bytes: int | None
+    short_looks: int | None = None
+    full_looks: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +168,18 @@ class FollowingMechanism(Protocol):
 
     def leave(self, desired: Desired, executor: Executor) -> None:
         """Set what may stand while nobody follows. Raises OSError and StateError."""
+        ...
+
+
+@runtime_checkable
+class LooksShortly(Protocol):
+    """A mechanism that finds in short looks what its periods hide."""
+
+    def look(self, desired: Desired, clock_s: Callable[[], float]) -> None:
+        """Begin a look, or end it `enforcers.following.LOOK_S` later. It only reads.
+
+        Raises OSError.
+        """
         ...
 
 

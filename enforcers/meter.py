@@ -66,6 +66,8 @@ class Meter:
             backlog_bytes=last.counters.backlog_bytes,
             drops=_growth(first.counters.drops, last.counters.drops),
             overlimits=_growth(first.counters.overlimits, last.counters.overlimits),
+            short_looks=_growth(first.counters.short_looks, last.counters.short_looks),
+            full_looks=_growth(first.counters.full_looks, last.counters.full_looks),
         )
 
 

@@ -174,12 +174,12 @@ class Lanes:
         return [lane for lane in LANES if self.ran[lane] or self.skipped[lane]]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run for a required lane in which nothing ran."""
+        """Fail the run for a required lane in which nothing ran; no second try cures it."""
         counts = not session.config.option.collectonly and not hasattr(
             session.config, "workerinput"
         )
         if counts and self.broken_promises():
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what happened in each lane that the run touched."""

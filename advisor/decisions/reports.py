@@ -142,6 +142,8 @@ def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
         "backlog_bytes",
         "drops",
         "overlimits",
+        "short_looks",
+        "full_looks",
     )
     return {name: getattr(measured, name) if measured else None for name in names}
 

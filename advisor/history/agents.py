@@ -64,8 +64,13 @@ class Queued(NamedTuple):
 
 def queued(allocations: Iterable[Allocation]) -> Queued:
     """Those of these allocations."""
-    rows = [row for row in allocations if row.adapter_kind == AdapterKind.VNIC]
+    rows = [row for row in allocations if is_queued(row)]
     return Queued(rows=rows, hosts={row.host_id for row in rows})
+
+
+def is_queued(row: Allocation) -> bool:
+    """Whether its agent sees a queue."""
+    return row.adapter_kind == AdapterKind.VNIC
 
 
 def queue_columns(asked: Queued, grid: Grid) -> dict[int, QueueColumns]:

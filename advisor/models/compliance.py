@@ -17,7 +17,8 @@ class ComplianceRecord(models.Model):
     Numbers are in the resource's unit; None means absent, and the reason says why. In
     `backlogged_samples` of `sample_count` readings over `window_s` bytes waited in the kernel,
     `backlog_bytes` of them at the end. `drops` packets were dropped, and a limit held something
-    back `overlimits` times. `controls` None: the agent is too old to tell them apart.
+    back `overlimits` times; in `full_looks` of `short_looks` it was used up. `controls` None:
+    the agent is too old to tell them apart.
     """
 
     organisation = models.ForeignKey(
@@ -49,6 +50,8 @@ class ComplianceRecord(models.Model):
     backlog_bytes = models.BigIntegerField(null=True)
     drops = models.BigIntegerField(null=True)
     overlimits = models.BigIntegerField(null=True)
+    short_looks = models.PositiveIntegerField(null=True)
+    full_looks = models.PositiveIntegerField(null=True)
     outcome = models.CharField(max_length=16)
     reason = models.TextField(blank=True)
     controls = models.JSONField(null=True, help_text="Outcome and reason of each control")

@@ -11,7 +11,7 @@ from advisor.history.limit_looks import read_limit_looks
 from advisor.models import Allocation, Resource
 
 LOOKED_BACK = timedelta(days=1)
-"""One look each half minute: in a shorter time few of them meet a burst."""
+"""A look each half minute, or three of a disk: in a shorter time few of them meet a burst."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

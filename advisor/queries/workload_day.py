@@ -33,7 +33,7 @@ class AllocationDay:
 
     `unmet_min` counts the windows below the reservation in which it wanted more: it waited for
     I/O, or the resource was congested. `throttled_min` counts those at its own limit; `burst` is
-    what they do not show of it, None if there is none, or nobody looked at its queue.
+    what they do not show of it, None if there is none, or nobody looked.
     """
 
     allocation: Allocation

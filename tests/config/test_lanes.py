@@ -4,6 +4,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
+NOTHING_RAN = pytest.ExitCode.NO_TESTS_COLLECTED
 CONFTEST = """
 from tests import lanes
 
@@ -55,7 +56,7 @@ def test_missing_lane_is_skipped_by_name_and_reason(suite):
 def test_required_lane_that_is_missing_fails_the_run(suite, required):
     result = suite(required)
 
-    assert result.ret == 1
+    assert result.ret == NOTHING_RAN
     result.stdout.fnmatch_lines(
         ["ERROR: lane sun was required but skipped (1 tests), because it is night"]
     )
@@ -99,7 +100,7 @@ def test_test_of_a_required_lane_that_does_not_apply_is_skipped(suite):
 def test_required_lane_whose_tests_all_do_not_apply_fails_the_run(suite):
     result = suite("moon", suite=SKIPPING.replace("no boat", "does not apply"))
 
-    assert result.ret == 1
+    assert result.ret == NOTHING_RAN
     result.stdout.fnmatch_lines(
         ["ERROR: lane moon was required but all of its 1 tests were skipped"]
     )
@@ -108,7 +109,7 @@ def test_required_lane_whose_tests_all_do_not_apply_fails_the_run(suite):
 def test_required_lane_without_tests_fails_the_run(suite):
     result = suite("moon", "-k", "plain")
 
-    assert result.ret == 1
+    assert result.ret == NOTHING_RAN
     result.stdout.fnmatch_lines(["ERROR: lane moon was required but the run has no test of it"])
 
 

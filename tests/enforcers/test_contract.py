@@ -110,6 +110,20 @@ def test_golden_report_survives_decode_and_encode() -> None:
     assert json.loads(contract.encode_report(report)) == json.loads(REPORT)
 
 
+def test_short_looks_are_written_only_where_there_are_some() -> None:
+    report = contract.decode_report(REPORT)
+    first, *others = report.allocations
+    assert first.measured is not None
+    seen = replace(first, measured=replace(first.measured, short_looks=3, full_looks=1))
+    looked = replace(report, allocations=(seen, *others))
+
+    written = json.loads(contract.encode_report(looked))["allocations"]
+
+    assert contract.decode_report(contract.encode_report(looked)) == looked
+    assert written[0]["measured"]["full_looks"] == 1
+    assert "full_looks" not in json.dumps(written[1:])
+
+
 def test_report_of_version_2_is_read_without_what_became_of_each_control() -> None:
     old = contract.decode_report(REPORT_V2)
 

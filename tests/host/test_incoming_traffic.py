@@ -141,7 +141,7 @@ def test_shares_of_a_pool_hold_for_what_comes_in_for_some_of_its_members(
     def follow() -> None:
         mechanism.follow(policy, rig.ledger.of(HTB, "up0"), rig.executor, time.monotonic)
 
-    with following(follow):
+    with following(follow, look=lambda: None):
         time.sleep(SETTLE_S)
         rates = measure_mbps(receiving_network)
 

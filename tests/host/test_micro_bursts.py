@@ -15,6 +15,7 @@ from advisor.core.detection.micro_burst import (
     MicroBurst,
     NoBurst,
     find_micro_burst,
+    looks_at_queue,
 )
 from advisor.core.own_limit import throttled
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
@@ -76,7 +77,7 @@ def watch(rig: Rig) -> tuple[LimitLooks, list[float]]:
         means.append(8 * (before.sent_bytes - first.sent_bytes) / (at_s - began_s))
     rate, waiting, held = np.array(rows, dtype=np.float64).T
     limit = np.full(len(rows), LIMIT)
-    return LimitLooks(rate=rate, limit=limit, waiting_bits=waiting, held=held), means
+    return looks_at_queue(rate=rate, limit=limit, waiting_bits=waiting, held=held), means
 
 
 @pytest.mark.parametrize("how", [BURSTY, STEADY], ids=["bursty", "steady"])

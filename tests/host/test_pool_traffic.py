@@ -5,6 +5,7 @@ Four workloads, of which a test lets some send as much as they can.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -68,7 +69,8 @@ def counters(network: Network) -> dict[str, ClassCounters]:
 def sending(four: Network, rig: Rig, *numbers: int) -> Iterator[None]:
     """These send, and the agent follows them."""
     four.start(four.sink, SINK)
-    with following(lambda: rig.enforcement.follow(clock_s=monotonic)):
+    follow = partial(rig.enforcement.follow, clock_s=monotonic)
+    with following(follow, look=lambda: None):
         for number in numbers:
             four.start(four.workload(number), SENDER)
         sleep(SETTLE_S)

@@ -10,7 +10,7 @@ from django.test import Client
 from advisor.core.standing import UNALLOCATED
 from advisor.models import Incident, Recommendation, Workload
 from advisor.pipeline.amend import figures_of
-from tests.advisor.agent_reports import tell_bursts
+from tests.advisor.agent_reports import tell_bursts, tell_disk_bursts
 from tests.advisor.samples import send
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -96,6 +96,23 @@ def test_victim_that_hits_its_own_limit_in_bursts_is_told(viewer: Client, fleet:
     text = shown(viewer, incident).all_text()
 
     assert "Whatever the others do, mail-1 hits its own limit for 167 ms of each second" in text
+
+
+def test_victim_that_uses_up_the_limit_of_its_disk_in_bursts_is_told(
+    viewer: Client, fleet: Fleet, incident: Incident
+) -> None:
+    allocation = incident.resource.allocations.select_related("workload", "host")[0]
+    victim = {"workload": allocation.workload.name, "rate": 200.0, "entitlement": 900.0}
+    Incident.objects.filter(pk=incident.pk).update(
+        victims=[victim | {"reservation": 0.0, "shortfall_ratio": 0.6}]
+    )
+    tell_disk_bursts(allocation, now=fleet.now)
+
+    text = shown(viewer, incident).all_text()
+
+    name = allocation.workload.name
+    assert f"Whatever the others do, {name} hits its own limit for 67 ms of each second" in text
+    assert "by 270 looks of 100 ms), while its mean is 200 IOPS of 1000 IOPS" in text
 
 
 def test_incident_names_three_victims_and_counts_the_rest(

@@ -110,7 +110,7 @@ def _rates(built: Host, case: _Case, effort: Effort) -> Rates:
     built.listen()
     built.enforce(*case.allocations, pools=case.pools)
     classids = {f"vm{number}": class_of(number - 1) for number in case.senders}
-    with following(built.follow):
+    with following(built.follow, look=lambda: None):
         built.let_send(*case.senders)
         built.settle()
         time.sleep(FOLLOWED_S)

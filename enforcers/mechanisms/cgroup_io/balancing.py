@@ -28,6 +28,7 @@ from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
 from enforcers.mechanisms.cgroup_io.lent_parts import Parts
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
+from enforcers.mechanisms.cgroup_io.short_looks import ShortLooks, Sight
 from enforcers.mechanisms.cgroup_io.standing import Standing
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
 
@@ -89,6 +90,7 @@ class Balancing:
         self._failed: OSError | StateError | None = None
         self._joint_limits = joint_limits
         self._limits = FollowedLimits(joint_limits)
+        self._looks = ShortLooks()
         self.standing = Standing()
         self._device = WatchedDevice(
             host_fs,
@@ -150,6 +152,13 @@ class Balancing:
         self._follow_limits(executor, clock_s, done)
         if self._failed is not None:
             raise self._failed
+
+    def look(self, clock_s: Clock) -> None:
+        """Begin a short look at the groups under a limit, or end it."""
+        parts = self._limits.parts
+        seen = {group: sight for group in parts if (sight := self._sight(group, clock_s))}
+        self._looks.take(seen, parts)
+        self.standing = replace(self.standing, looks=dict(self._looks.found))
 
     def leave(self, executor: Executor) -> None:
         """Leave the parts by the policy, of the device and of limits: nobody follows others now.
@@ -219,13 +228,24 @@ class Balancing:
         identity = self._host_fs.identity(f"{observed.mount}{group}")
         return identity == observed.groups[group].identity
 
+    def _sight(self, group: str, clock_s: Clock) -> Sight | None:
+        line, unit = self._line(group), self._ground.spec.unit
+        if line is None:
+            return None
+        at_s = clock_s()
+        counted = count_of(line, unit, at_s)
+        ios = counted if unit is Unit.IOPS else count_of(line, Unit.IOPS, at_s)
+        return Sight(counted=counted, ios=ios)
+
     def _read(self, group: str, clock_s: Clock, unit: Unit | None = None) -> Count | None:
+        line = self._line(group)
+        return None if line is None else count_of(line, unit or self._ground.spec.unit, clock_s())
+
+    def _line(self, group: str) -> str | None:
+        """The device's line of its io.stat; empty before its first I/O, None where it is gone."""
         observed = self._ground.observed
         text = self._host_fs.read_or_none(observed.control_path(group, IO_STAT))
-        if text is None:
-            return None
-        line = io_text.line_of(text, observed.number) or ""
-        return count_of(line, unit or self._ground.spec.unit, clock_s())
+        return None if text is None else io_text.line_of(text, observed.number) or ""
 
     def _follow_weights(self, executor: Executor, done: Mapping[str, Did]) -> None:
         contenders = [

@@ -62,6 +62,12 @@ class FollowedDevices:
         known[1].follow(executor, clock_s)
         return True
 
+    def look(self, desired: Desired, clock_s: Callable[[], float]) -> None:
+        """Begin or end a short look, where this very policy is followed."""
+        known = self._followed.get(desired.device)
+        if known is not None and known[0] is desired:
+            known[1].look(clock_s)
+
     def leave(self, desired: Desired, executor: Executor) -> None:
         """Set what may stand while nobody follows this policy."""
         known = self._followed.get(desired.device)

@@ -21,6 +21,7 @@ from enforcers.mechanisms.cgroup_io.pooled_limit import (
     is_held,
     next_pool,
 )
+from enforcers.mechanisms.cgroup_io.short_looks import LimitParts
 from enforcers.mechanisms.cgroup_io.summed_limit import (
     DiskPeriod,
     Window,
@@ -87,6 +88,15 @@ class FollowedLimits:
             for limit in self._limits.values()
             if limit.grip.exceeded_by is not None
             for group in limit.disks
+        }
+
+    @property
+    def parts(self) -> dict[str, LimitParts]:
+        """By group under a limit what it may read and write per second now."""
+        return {
+            group: (disk.pool.reads, disk.pool.writes)
+            for limit in self._limits.values()
+            for group, disk in limit.disks.items()
         }
 
     def renew(self, kept: Sequence[Allocation], unit: Unit, standing: Mapping[str, Parts]) -> None:

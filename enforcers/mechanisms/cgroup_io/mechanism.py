@@ -206,6 +206,10 @@ class CgroupIo:
             clock_s=clock_s,
         )
 
+    def look(self, desired: Desired, clock_s: Callable[[], float]) -> None:
+        if self._followed is not None:
+            self._followed.look(desired, clock_s)
+
     def leave(self, desired: Desired, executor: Executor) -> None:
         if self._followed is not None:
             self._followed.leave(desired, executor)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enforcers.contract import Unit
 
 SLICES_PER_S = 10
-_SLICE_S = 1 / SLICES_PER_S
+SLICE_S = 1 / SLICES_PER_S
 SMALLEST_PART = 2
 """Up to Linux 6.12 io.max refuses 1."""
 # Who took less than this of what was open to it did not want it all.
@@ -115,7 +115,7 @@ def _wanted_all(pool: Pool, took: Took) -> bool:
     """Whether it took what was open to it. A limit that was changed may begin a slice later."""
     is_open = pool.reads * took.read_cost + pool.writes * took.write_cost
     open_per_s = min(is_open, pool.limit)
-    open_s = max(took.elapsed_s - _SLICE_S, took.elapsed_s / 2)
+    open_s = max(took.elapsed_s - SLICE_S, took.elapsed_s / 2)
     return (took.reads + took.writes) * took.elapsed_s >= _USED_RATIO * open_per_s * open_s
 
 
@@ -129,7 +129,7 @@ def _slack(pool: Pool) -> float:
     The parts of who reads and writes change all the time anyway, and all is made good.
     """
     is_mixed = min(pool.reads, pool.writes) > _grain(pool, 1.0).least
-    return 0.0 if is_mixed else pool.limit * _SLICE_S
+    return 0.0 if is_mixed else pool.limit * SLICE_S
 
 
 def _with_try(pool: Pool, took: Took) -> Pool:

@@ -49,7 +49,15 @@ def seen(
     counters = None
     if present.stat is not None:
         total = sum(present.stat.get(key, 0) for key in controls.stat_keys(unit))
-        counters = Counters(total=float(total), drops=None, overlimits=None, backlog_bytes=None)
+        looks = observed.standing.looks.get(item.selector.value)
+        counters = Counters(
+            total=float(total),
+            drops=None,
+            overlimits=None,
+            backlog_bytes=None,
+            short_looks=None if looks is None else looks.count,
+            full_looks=None if looks is None else looks.full,
+        )
     return Seen(
         setting=None
         if present.io_max is None

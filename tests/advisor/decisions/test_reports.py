@@ -53,6 +53,8 @@ def measured(rate: float, *, backlogged: int = 10) -> Measurement:
         backlog_bytes=0,
         drops=0,
         overlimits=7,
+        short_looks=3,
+        full_looks=1,
     )
 
 
@@ -239,6 +241,7 @@ def test_what_waited_in_the_kernel_is_stored(cluster: Cluster) -> None:
     assert row is not None
     assert (row.window_s, row.sample_count, row.backlogged_samples) == (60.0, 10, 7)
     assert (row.backlog_bytes, row.drops, row.overlimits) == (0, 0, 7)
+    assert (row.short_looks, row.full_looks) == (3, 1)
 
 
 def test_same_report_twice_is_stored_once(cluster: Cluster) -> None:

@@ -9,7 +9,8 @@ import pytest
 from advisor.decisions import inventory
 from advisor.models import Allocation, ComplianceRecord, ResourceKind
 from advisor.queries.workload_day import AllocationDay, allocation_days
-from tests.advisor.agent_reports import tell_bursts
+from enforcers.contract import IoCount
+from tests.advisor.agent_reports import tell_bursts, tell_disk_bursts
 from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
@@ -108,5 +109,43 @@ def test_queue_that_no_limit_made_is_not_told(
 ) -> None:
     allocation = limited(cluster)
     ComplianceRecord.objects.update(**change)
+
+    assert day_of(allocation).burst is None
+
+
+def limited_disk(cluster: Cluster) -> Allocation:
+    """An allocation of a datastore whose agent looks at it for 100 ms at a time."""
+    allocation = allocated(cluster, reservation=0.0, limit=1000.0)
+    tell_disk_bursts(allocation, now=NOW)
+    return allocation
+
+
+def test_limit_of_a_disk_that_is_used_up_between_two_averages_is_told(cluster: Cluster) -> None:
+    burst = day_of(limited_disk(cluster)).burst
+
+    assert burst is not None
+    # 90 reports with three looks, of which 18 have a full one.
+    assert burst.looks == 270
+    assert burst.ratio == pytest.approx(18 / 270)
+    assert "by 270 looks of 100 ms), while its mean is 200 IOPS of 1000 IOPS" in burst.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"full_looks": 0}, {"short_looks": None}, {"measured": 700.0}],
+    ids=["never full", "no looks", "averages show it"],
+)
+def test_disk_without_hidden_bursts_is_not_told(
+    cluster: Cluster, change: dict[str, float | None]
+) -> None:
+    allocation = limited_disk(cluster)
+    ComplianceRecord.objects.update(**change)
+
+    assert day_of(allocation).burst is None
+
+
+def test_limit_that_counts_otherwise_than_its_rate_is_not_told(cluster: Cluster) -> None:
+    allocation = limited_disk(cluster)
+    Allocation.objects.filter(pk=allocation.pk).update(io_count=IoCount.PER_32_KIB)
 
     assert day_of(allocation).burst is None

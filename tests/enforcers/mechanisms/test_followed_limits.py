@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from enforcers.contract import Allocation, IoCount, LimitScope, Outcome
+from enforcers.mechanism import Counters
 from enforcers.mechanisms.cgroup_io import io_text
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
@@ -60,6 +61,23 @@ class Host:
                 self._show(name)
             self.rig.enforcement.follow(clock_s=lambda: self.now_s)
         return {name: (sum(self._done[name][:2]) - before[name]) / seconds for name in before}
+
+    def look(self, name: str, reads: float) -> None:
+        """A short look in which the group reads so much."""
+        self.rig.enforcement.look(clock_s=lambda: self.now_s)
+        self.now_s += 0.1
+        self._done[name][0] += reads
+        self._show(name)
+        self.rig.enforcement.look(clock_s=lambda: self.now_s)
+        # Another look begins at another time.
+        self.now_s += 1.0
+
+    def counters(self, name: str) -> Counters:
+        """What a pass reads of the group."""
+        result = self.rig.enforcement.run(self.policy, previous=None, now_s=self.now_s)
+        (found,) = [one for one in result.enforced if one.allocation.selector.value == name]
+        assert found.seen.counters is not None
+        return found.seen.counters
 
     def _show(self, name: str) -> None:
         rios, wios, rbytes, wbytes = map(int, self._done[name])
@@ -157,3 +175,28 @@ def test_limit_that_does_not_hold_is_ineffective_until_it_does(tmp_path: Path) -
     assert outcome is Outcome.INEFFECTIVE
     assert "700 iops were measured, and it is 500" in reason
     assert again[0] is Outcome.UNCHANGED
+
+
+def test_short_looks_reach_the_report_and_go_on_over_passes(tmp_path: Path) -> None:
+    host = Host(tmp_path, group(A, limit=500.0))
+    host.run(2, {A: (400.0, 0.0)})
+
+    # All that 500 a second allow in 100 ms, and what was left of them before; and a sixth of it.
+    host.look(A, 60)
+    first = host.counters(A)
+    host.run(0.5, {A: (10.0, 0.0)})
+    host.look(A, 10)
+    second = host.counters(A)
+
+    assert (first.short_looks, first.full_looks) == (1, 1)
+    assert (second.short_looks, second.full_looks) == (2, 1)
+
+
+def test_group_without_a_limit_is_not_looked_at(tmp_path: Path) -> None:
+    host = Host(tmp_path, group(A, limit=500.0), group(B))
+    host.run(2, {A: (0.0, 0.0)})
+
+    host.look(B, 49)
+
+    assert host.counters(B).short_looks is None
+    assert host.counters(A).short_looks == 1

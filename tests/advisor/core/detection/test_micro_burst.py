@@ -13,6 +13,7 @@ from advisor.core.detection.micro_burst import (
     MicroBurst,
     NoBurst,
     find_micro_burst,
+    looks_at_queue,
 )
 
 DAY_OF_LOOKS = 2880
@@ -28,7 +29,7 @@ def bursty(
     phase_s = np.random.default_rng(seed).uniform(0, every_s, count)
     filling_s = (times - 1) * phase_s
     draining_s = np.maximum((times - 1) * burst_s - (phase_s - burst_s), 0.0)
-    return LimitLooks(
+    return looks_at_queue(
         rate=np.full(count, times * burst_s / every_s * limit),
         limit=np.full(count, limit),
         waiting_bits=np.where(phase_s < burst_s, filling_s, draining_s) * limit,
@@ -66,7 +67,7 @@ def test_queue_that_fills_once_a_minute_is_found(limit, seed) -> None:
 
 @given(limits, st.floats(0.0, 1.2), st.floats(0.0, 0.9 * LEAST_WAIT_S), st.integers(0, 3000))
 def test_steady_load_is_no_burst(limit, part, wait_s, count) -> None:
-    looks = LimitLooks(
+    looks = looks_at_queue(
         rate=np.full(count, part * limit),
         limit=np.full(count, limit),
         waiting_bits=np.full(count, wait_s * limit),
@@ -79,7 +80,7 @@ def test_steady_load_is_no_burst(limit, part, wait_s, count) -> None:
 @given(limits, st.floats(0.0, 0.4), seeds)
 def test_queue_that_waits_for_the_link_is_no_burst(limit, part, seed) -> None:
     waits = np.random.default_rng(seed).choice([0.0, 0.5], DAY_OF_LOOKS)
-    looks = LimitLooks(
+    looks = looks_at_queue(
         rate=np.full(DAY_OF_LOOKS, part * limit),
         limit=np.full(DAY_OF_LOOKS, limit),
         waiting_bits=waits * limit,
@@ -99,16 +100,16 @@ def planted(**columns: float) -> LimitLooks:
     full = {name: np.full(60, value) for name, value in looks.items()}
     if "waiting_bits" not in columns:
         full["waiting_bits"][::6] = 1e6
-    return LimitLooks(**full)
+    return looks_at_queue(**full)
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
         ({}, "hits its own limit for 167 ms of each second (102 to 260 ms,"),
-        ({"held": 0.0}, "0 of 60 looks found a queue behind its limit"),
-        ({"held": float("nan")}, "0 looks at its queue, 60 are needed"),
-        ({"limit": float("nan")}, "0 looks at its queue, 60 are needed"),
+        ({"held": 0.0}, "0 of 60 looks found its limit used up"),
+        ({"held": float("nan")}, "0 looks at its limit, 60 are needed"),
+        ({"limit": float("nan")}, "0 looks at its limit, 60 are needed"),
         ({"rate": 9.6e6}, "its mean is 96% of its limit, which averages show"),
         ({"rate": 5e5}, "it waits for something else"),
     ],
