@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('advisor', '0053_add_incident_notes'),
+        ('advisor', '0054_count_short_looks'),
     ]
 
     operations = [
