@@ -52,7 +52,8 @@ def _subject(told: Sequence[ToldIncident]) -> str:
     if len(told) == 1:
         return f"{told[0].resource.name} {_state(told[0])}"
     lasting = sum(not one.is_over for one in told)
-    goes_on = {0: "all over", len(told): "all go on"}.get(lasting, f"{lasting} of them go on")
+    known = {0: "all over", len(told): "all go on", 1: "one goes on"}
+    goes_on = known.get(lasting, f"{lasting} go on")
     names = listed(dict.fromkeys(one.resource.name for one in told))
     return f"{len(told)} incidents, {goes_on}: {names}"
 

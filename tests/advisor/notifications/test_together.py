@@ -86,7 +86,7 @@ def test_night_is_one_message_in_the_morning(cluster: Cluster, web: WebSink) -> 
     pass_time(cluster, MORNING - MINUTE, minutes=10)
 
     (body,) = bodies(web)
-    assert body["subject"] == "2 incidents, 1 of them go on: lun-1 and nfs-07"
+    assert body["subject"] == "2 incidents, one goes on: lun-1 and nfs-07"
     assert body["lines"][0].startswith("lun-1 is congested since 2026-11-20 12:40 UTC.")
     assert body["lines"][1].startswith(
         "nfs-07 was congested for 30 minutes from 2026-11-20 12:01 UTC on."
@@ -146,7 +146,7 @@ def test_digest_goes_at_each_full_hour_and_not_without_news(
         pass_time(cluster, NOW + minute * MINUTE)
 
     assert [one["subject"] for one in bodies(web)] == [
-        "3 incidents, 1 of them go on: lun-2, lun-0 and lun-1",
+        "3 incidents, one goes on: lun-2, lun-0 and lun-1",
         "lun-2 was congested",
         "lun-3 was congested",
     ]
