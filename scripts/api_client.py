@@ -7,6 +7,7 @@ A schema becomes a frozen dataclass, an operation a method of `Api`, under its o
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ def classes(schemas: dict[str, Any]) -> Iterator[str]:
 
 
 def _word(word: str) -> str:
-    return word.upper().replace("-", "_")
+    return re.sub(r"\W", "_", word).upper()
 
 
 def _dataclass(name: str, schema: dict[str, Any]) -> str:

@@ -28,11 +28,25 @@ class AgentState(StrEnum):
     IDLE = "idle"
 
 
+class ChannelKind(StrEnum):
+    MAIL = "mail"
+    WEBHOOK = "webhook"
+    SERVICE = "service"
+
+
 class CongestionState(StrEnum):
     CLEAR = "clear"
     CONGESTED = "congested"
     STALLED = "stalled"
     UNKNOWN = "unknown"
+
+
+class DeliveryState(StrEnum):
+    GATHERED = "gathered"
+    WAITING = "waiting"
+    SENDING = "sending"
+    SENT = "sent"
+    GIVEN_UP = "given up"
 
 
 class ImportState(StrEnum):
@@ -101,6 +115,11 @@ class ReservationMode(StrEnum):
 class ResourceKind(StrEnum):
     DATASTORE = "datastore"
     UPLINK = "uplink"
+
+
+class Rhythm(StrEnum):
+    HOUR = "hour"
+    DAY = "day"
 
 
 class Role(StrEnum):
@@ -293,6 +312,33 @@ class Decided:
     state: RecommendationState
     topic: str
     version: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryPage:
+    """See `DeliveryPage` in openapi.json."""
+
+    items: list[DeliveryRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    """A message; `key` is the same each time it is sent again.
+
+    Admins see why it was not sent.
+    """
+
+    attempts: int
+    channel: str
+    created_at: datetime
+    id: int
+    key: str
+    next_at: datetime
+    reason: str | None
+    sent_at: datetime | None
+    state: DeliveryState
+    subject: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -832,6 +878,15 @@ class NewResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewSilence:
+    """See `NewSilence` in openapi.json."""
+
+    reason: str = ""
+    resource_id: int | None = None
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
     """One that reads or writes acts as the person who asks; the others take an admin."""
 
@@ -839,6 +894,61 @@ class NewToken:
     host: str | None = None
     name: str
     scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationChannelPage:
+    """See `NotificationChannelPage` in openapi.json."""
+
+    items: list[NotificationChannelRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationChannelRow:
+    """Where messages go; `leads_to` and why it stopped are told to admins alone.
+
+    With a `digest` it gathers its messages: for each full hour, or for an hour of the day.
+    """
+
+    digest: Rhythm | None
+    hour: int
+    id: int
+    kind: ChannelKind
+    leads_to: str | None
+    name: str
+    stopped_at: datetime | None
+    stopped_because: str | None
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationRulePage:
+    """See `NotificationRulePage` in openapi.json."""
+
+    items: list[NotificationRuleRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationRuleRow:
+    """A rule; without resources it is of all.
+
+    With teams or tags it tells of what one of their workloads causes or suffers. With
+    `grave_anyway` a stall breaks the quiet.
+    """
+
+    channel: str
+    grave_anyway: bool
+    id: int
+    least: Literal["congested", "promise_missed", "stalled"]
+    name: str
+    quiet: list[str]
+    resources: list[str]
+    tags: list[str]
+    teams: list[str]
+    tells_end: bool
+    zone: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1347,6 +1457,26 @@ class SelectorChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SilencePage:
+    """See `SilencePage` in openapi.json."""
+
+    items: list[SilenceRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilenceRow:
+    """A silence that has not ended; without a resource it is of everything."""
+
+    id: int
+    made_by: str
+    reason: str
+    resource: str | None
+    resource_id: int | None
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snooze:
     """See `Snooze` in openapi.json."""
 
@@ -1382,6 +1512,25 @@ class StatedAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatedChannelRow:
+    """
+
+    A channel as it was stated; `secret` signs what a new webhook gets, and is told once.
+    """
+
+    digest: Rhythm | None
+    hour: int
+    id: int
+    kind: ChannelKind
+    leads_to: str | None
+    name: str
+    secret: str | None
+    stopped_at: datetime | None
+    stopped_because: str | None
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedLadderRule:
     """All of a rule; what is left out is not stated."""
 
@@ -1397,6 +1546,34 @@ class StatedLadderRule:
     second_person: bool = False
     tier: Tier | None = None
     windows: list[str] = field(default_factory=list)
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedNotificationChannel:
+    """All of a channel, but an address that is kept; one that was stopped goes on."""
+
+    address: str = ""
+    digest: Rhythm | None = None
+    hour: int = 7
+    kind: ChannelKind
+    name: str
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedNotificationRule:
+    """All of a rule; `channel` is the name of one that is stated."""
+
+    channel: str
+    grave_anyway: bool = True
+    least: Literal["congested", "promise_missed", "stalled"] = "congested"
+    name: str
+    quiet: list[str] = field(default_factory=list)
+    resources: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    teams: list[str] = field(default_factory=list)
+    tells_end: bool = True
     zone: str = "UTC"
 
 
@@ -1698,6 +1875,18 @@ class Api:
     def verify_audit(self) -> AuditVerification:
         """Check the chain of hashes; takes an admin."""
         return self.connection.ask("GET", "/api/v1/audit/verification", AuditVerification)
+
+    def list_deliveries(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> DeliveryPage:
+        """List messages and what became of them, the newest first."""
+        return self.connection.ask(
+            "GET", "/api/v1/deliveries", DeliveryPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def get_delivery(self, pk: int) -> DeliveryRow:
+        """Read what became of a message."""
+        return self.connection.ask("GET", f"/api/v1/deliveries/{pk}", DeliveryRow)
 
     def list_hosts(
         self, *, cursor: str | None = None, limit: int | None = None, name: str | None = None
@@ -2008,6 +2197,117 @@ class Api:
             body=body,
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
+
+    def list_notification_channels(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> NotificationChannelPage:
+        """List channels of notifications."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/notification-channels",
+            NotificationChannelPage,
+            query={"cursor": cursor, "limit": limit},
+        )
+
+    def state_notification_channel(
+        self,
+        body: StatedNotificationChannel,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> StatedChannelRow:
+        """State a channel, by its name."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/notification-channels",
+            StatedChannelRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_notification_channel(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """
+
+        Remove a channel with the rules that tell by it, and the log of what it was sent.
+        """
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/notification-channels/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_notification_channel(self, pk: int) -> NotificationChannelRow:
+        """Read a channel of notifications."""
+        return self.connection.ask(
+            "GET", f"/api/v1/notification-channels/{pk}", NotificationChannelRow
+        )
+
+    def start_notification_channel(
+        self, pk: int, *, idempotency_key: str | None = None
+    ) -> NotificationChannelRow:
+        """Send by a channel that was stopped; what was given up stays so."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/notification-channels/{pk}/start",
+            NotificationChannelRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def try_notification_channel(
+        self, pk: int, *, idempotency_key: str | None = None
+    ) -> DeliveryRow:
+        """Send a message that nothing is wrong; its delivery says what became of it."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/notification-channels/{pk}/try",
+            DeliveryRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def list_notification_rules(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> NotificationRulePage:
+        """List the rules of notifications."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/notification-rules",
+            NotificationRulePage,
+            query={"cursor": cursor, "limit": limit},
+        )
+
+    def state_rule_of_notifications(
+        self,
+        body: StatedNotificationRule,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> NotificationRuleRow:
+        """State a rule, by its name; what it told stays told."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/notification-rules",
+            NotificationRuleRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_notification_rule(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a rule; nothing is told by it any more, also no end of what it told."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/notification-rules/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_notification_rule(self, pk: int) -> NotificationRuleRow:
+        """Read a rule of notifications."""
+        return self.connection.ask("GET", f"/api/v1/notification-rules/{pk}", NotificationRuleRow)
 
     def get_organisation(self) -> OrganisationRow:
         """Read the organisation of the token."""
@@ -2445,6 +2745,37 @@ class Api:
             body=body,
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
+
+    def list_silences(self, *, cursor: str | None = None, limit: int | None = None) -> SilencePage:
+        """List the silences that have not ended."""
+        return self.connection.ask(
+            "GET", "/api/v1/silences", SilencePage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def make_silence(self, body: NewSilence, *, idempotency_key: str | None = None) -> SilenceRow:
+        """Tell nobody for a while; it ends by itself."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/silences",
+            SilenceRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def end_silence(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Tell again from now on."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/silences/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_silence(self, pk: int) -> SilenceRow:
+        """Read a silence."""
+        return self.connection.ask("GET", f"/api/v1/silences/{pk}", SilenceRow)
 
     def get_status(self) -> SystemStatus:
         """Read the state of all resources, and the health of Sluice itself."""

@@ -63,6 +63,17 @@ def format_rate(value: float | None, unit: str) -> str:
     return f"{without_dust(value)} {_SHOWN[unit]}"
 
 
+def amount_text(value: float | None, unit: str) -> str | None:
+    """A number of an effect in its unit: `45 %`, `12.0 ms`, `94.0 Mbit/s`; None stays None."""
+    if value is None:
+        return None
+    if unit == "ratio":
+        return f"{value:.0%}".replace("%", " %")
+    if unit in ("iops", "bits_per_s", "bytes_per_s"):
+        return format_rate(value, unit)
+    return f"{significant(value)} {unit}".strip()
+
+
 def significant(value: float, digits: int = 3) -> str:
     """A number with this many significant digits, never fewer before the point: 6.67, 1234."""
     if value == 0:

@@ -12,6 +12,7 @@ from advisor.core.enumeration import listed
 from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
 from advisor.decisions.pools import admit_on, check_limit, reserved_on
+from advisor.decisions.removing import give_names
 from advisor.decisions.workload_tiers import stated_workload
 from advisor.errors import InventoryError
 from advisor.models import (
@@ -165,6 +166,7 @@ def _take_over(attachment: Attachment, resource: Resource) -> None:
     attachment.resource, attachment.found = resource, False
     attachment.save()
     if not emptied.attachments.exists():
+        give_names(emptied, resource)
         emptied.delete()
 
 

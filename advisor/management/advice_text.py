@@ -10,12 +10,12 @@ from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyA
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
-from advisor.core.quantity import format_rate
+from advisor.core.quantity import amount_text, format_rate
 from advisor.history.track_record import track_text
 from advisor.management.past_text import past_text, rates_between
 from advisor.models import OPEN_STATES, POLICY_TOPIC, Recommendation
 from advisor.pipeline.recommendation_life import history_of
-from advisor.queries.advice_detail import AdviceDetail, amount_text
+from advisor.queries.advice_detail import AdviceDetail
 from advisor.queries.past_table import past_table
 from advisor.queries.recommendations import shown_state
 

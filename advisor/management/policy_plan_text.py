@@ -24,6 +24,7 @@ _NOUNS = {
     "maintenance": "maintenance window",
     "rollouts": "terms of rollouts",
     "ladder": "rule of the ladder",
+    "notifications": "rule of notifications",
 }
 
 

@@ -6,6 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from advisor.core.digest import MORNING, Digest, Rhythm
 from advisor.core.notifying import News, Severity
 from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
@@ -24,8 +25,9 @@ class ChannelKind(models.TextChoices):
 
 
 class DeliveryState(models.TextChoices):
-    """What became of a message."""
+    """What became of a message; one that is gathered goes with others, at their time."""
 
+    GATHERED = "gathered"
     WAITING = "waiting"
     SENDING = "sending"
     SENT = "sent"
@@ -36,7 +38,7 @@ class NotificationChannel(models.Model):
     """Where messages go: mail addresses, a webhook, or a service by its address of Apprise.
 
     `secret` signs what a webhook gets. After several messages in a row that could not be sent it
-    is stopped, and `stopped_because` says why.
+    is stopped, and `stopped_because` says why. With a `rhythm` it gathers what it is to send.
     """
 
     organisation = models.ForeignKey(
@@ -46,6 +48,23 @@ class NotificationChannel(models.Model):
     kind = models.CharField(max_length=10, choices=ChannelKind.choices)
     address = models.CharField(max_length=LONGEST_ADDRESS)
     secret = models.CharField(max_length=100, blank=True, default="")
+    rhythm = models.CharField(
+        max_length=4,
+        choices=choices_of(Rhythm),
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Empty: at once",
+    )
+    hour = models.PositiveSmallIntegerField(
+        default=MORNING,
+        db_default=MORNING,
+        validators=[MaxValueValidator(23)],
+        help_text="Of a day, in the zone",
+    )
+    zone = models.CharField(
+        max_length=60, default="UTC", db_default="UTC", help_text="Like Europe/Berlin"
+    )
     failures = models.PositiveIntegerField(default=0, help_text="In a row")
     stopped_at = models.DateTimeField(null=True, blank=True)
     stopped_because = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
@@ -62,6 +81,13 @@ class NotificationChannel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def digest(self) -> Digest | None:
+        """When it sends what it gathered; None if it sends at once."""
+        if not self.rhythm:
+            return None
+        return Digest(rhythm=Rhythm(self.rhythm), hour=self.hour, zone=self.zone)
 
 
 class NotificationRule(models.Model):
@@ -82,6 +108,10 @@ class NotificationRule(models.Model):
         ],
     )
     resources = models.ManyToManyField(Resource, blank=True, related_name="notification_rules")
+    teams = models.JSONField(
+        default=list, db_default=[], help_text="Names; one that is not there owns nothing"
+    )
+    tags = models.JSONField(default=list, db_default=[], help_text="Such as label.app=shop")
     quiet = models.JSONField(default=list, help_text="Such as Mon-Fri 22:00 9h, in the zone")
     zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
     grave_anyway = models.BooleanField(default=True)
@@ -128,7 +158,10 @@ class NotificationSilence(models.Model):
 
 
 class ToldIncident(models.Model):
-    """What a rule has told of: a time of a resource, whatever incidents it had or has."""
+    """What a rule has told of: a time of a resource, whatever incidents it had or has.
+
+    Until it `is_said` nobody got a message of it: what there is to say is gathered.
+    """
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="told_incidents"
@@ -139,6 +172,7 @@ class ToldIncident(models.Model):
     until = models.DateTimeField(null=True, blank=True)
     severity = models.PositiveSmallIntegerField()
     is_over = models.BooleanField(default=False)
+    is_said = models.BooleanField(default=True, db_default=True)
 
     objects = OrganisationOwnedQuerySet.as_manager()
 
@@ -150,8 +184,9 @@ class ToldIncident(models.Model):
 
 
 class Delivery(models.Model):
-    """One message to one channel, and what became of it; `told` is None of one to try it out.
+    """One message to one channel, and what became of it.
 
+    `told` is None of one about several, and of one to try a channel out, which has no `news`.
     `key` is the same each time it is sent again, so that who gets it twice can tell.
     """
 
@@ -184,7 +219,7 @@ class Delivery(models.Model):
             models.Index(
                 fields=["next_at"],
                 name="delivery_that_waits",
-                condition=models.Q(state__in=["waiting", "sending"]),
+                condition=models.Q(state__in=["gathered", "waiting", "sending"]),
             )
         ]
 

@@ -116,6 +116,7 @@ def _stop_if_hopeless(channel: int, reason: str, now: datetime) -> None:
         stopped_at=now, stopped_because=text[:LONGEST_REASON]
     )
     if stopped:
-        Delivery.objects.filter(channel=channel, state=DeliveryState.WAITING).update(
+        waiting = [DeliveryState.GATHERED, DeliveryState.WAITING]
+        Delivery.objects.filter(channel=channel, state__in=waiting).update(
             state=DeliveryState.GIVEN_UP, reason="its channel is stopped"
         )

@@ -36,6 +36,8 @@ from advisor.models.notification import (
     NotificationSilence,
     ToldIncident,
 )
+from advisor.notifications.concerned import tags_of_incidents, tags_of_rules
+from advisor.notifications.gather import send_together
 from advisor.notifications.message import message_of
 from advisor.pipeline.muting import maintenance_windows_of, muting_of, reservation_is_missed
 
@@ -51,21 +53,25 @@ def organisations_with_rules() -> list[int]:
     return list(rows.distinct())
 
 
-def rule_of(row: NotificationRule, resources: Iterable[Resource]) -> Rule:
-    """The rule that a row states of these resources; of all, without any."""
+def rule_of(
+    row: NotificationRule, resources: Iterable[Resource], tags: frozenset[str] | None
+) -> Rule:
+    """The rule that a row states of these resources and tags; of all, without any."""
     return Rule(
         name=row.name,
         least=Severity(row.least),
         resources=frozenset(one.name for one in resources),
+        tags=tags,
         quiet=tuple(row.quiet),
         zone=row.zone,
+        digest=row.channel.digest,
         grave_anyway=row.grave_anyway,
         tells_end=row.tells_end,
     )
 
 
 def look(organisation: int, *, now: datetime) -> int:
-    """Put down the messages that are due now; how many they are.
+    """Put down the messages that are due now; how many are to be sent at once.
 
     It asks the database as often for many rules and incidents as for few.
     """
@@ -73,14 +79,16 @@ def look(organisation: int, *, now: datetime) -> int:
         rows = list(
             _rules(organisation).select_for_update(skip_locked=True, of=("self",), no_key=True)
         )
-        state = _State.of(organisation, now)
-        return sum(_look_by(row, state) for row in rows if row.channel.stopped_at is None)
+        state = _State.of(organisation, rows, now)
+        put_down = sum(_look_by(row, state) for row in rows if row.channel.stopped_at is None)
+        return put_down + send_together(organisation, now=now)
 
 
 def held_back(organisation: int, *, now: datetime) -> dict[int, tuple[Held, ...]]:
     """What is not told now by each rule, and why, for people who wonder."""
-    state = _State.of(organisation, now)
-    return {row.pk: state.outcome(row).held for row in _rules(organisation)}
+    rows = list(_rules(organisation))
+    state = _State.of(organisation, rows, now)
+    return {row.pk: state.outcome(row).held for row in rows}
 
 
 def forget_old(*, now: datetime) -> None:
@@ -103,28 +111,36 @@ class _State:
 
     now: datetime
     told: Mapping[int, Sequence[ToldIncident]]
+    gathered_until: Mapping[int, datetime]
     incidents: Mapping[Trouble, Incident]
     silences: Sequence[Silence]
+    tags: Mapping[int, frozenset[str] | None]
 
     @classmethod
-    def of(cls, organisation: int, now: datetime) -> _State:
+    def of(cls, organisation: int, rules: Sequence[NotificationRule], now: datetime) -> _State:
         told: dict[int, list[ToldIncident]] = defaultdict(list)
+        gathered = Delivery.objects.filter(organisation=organisation, state=DeliveryState.GATHERED)
+        gathered_until = dict(gathered.values_list("told", "next_at"))
         rows = ToldIncident.objects.filter(organisation=organisation).filter(
-            Q(is_over=False) | Q(until__gt=now - REOPENS)
+            Q(is_over=False) | Q(until__gt=now - REOPENS) | Q(pk__in=gathered_until)
         )
         for row in rows.select_related("resource"):
             told[row.rule_id].append(row)
         waiting = [row for own in told.values() for row in own if not row.is_over]
+        tags = tags_of_rules(organisation, rules)
+        asks_whom = any(one is not None for one in tags.values())
         return cls(
             now=now,
             told=told,
-            incidents=dict(_troubles(organisation, waiting, now)),
+            gathered_until=gathered_until,
+            incidents=dict(_troubles(organisation, waiting, now, asks_whom=asks_whom)),
             silences=_silences(organisation, now),
+            tags=tags,
         )
 
     def outcome(self, row: NotificationRule) -> Outcome:
-        rule = rule_of(row, row.resources.all())
-        told = _told(self.told.get(row.pk, ()))
+        rule = rule_of(row, row.resources.all(), self.tags[row.pk])
+        told = _told(self.told.get(row.pk, ()), self.gathered_until)
         return news_of(rule, [*self.incidents], told, self.silences, self.now)
 
 
@@ -133,13 +149,15 @@ def _look_by(row: NotificationRule, state: _State) -> int:
     outcome = state.outcome(row)
     for ended in outcome.ended:
         ToldIncident.objects.filter(pk=ended.key).update(is_over=True, until=state.now)
+    # What was false before anybody was told of it is told to nobody.
+    ToldIncident.objects.filter(pk__in=[one.key for one in outcome.unsaid]).delete()
     for due in outcome.due:
         told = _note(row, due, by_key)
         _put_down(row, told, due, state.incidents.get(due.trouble), state.now)
-    return len(outcome.due)
+    return sum(due.at is None for due in outcome.due)
 
 
-def _told(rows: Sequence[ToldIncident]) -> list[Told]:
+def _told(rows: Sequence[ToldIncident], gathered_until: Mapping[int, datetime]) -> list[Told]:
     return [
         Told(
             key=row.pk,
@@ -148,6 +166,8 @@ def _told(rows: Sequence[ToldIncident]) -> list[Told]:
             until=row.until,
             severity=Severity(row.severity),
             is_over=row.is_over,
+            gathered_until=gathered_until.get(row.pk),
+            is_said=row.is_said,
         )
         for row in rows
     ]
@@ -164,9 +184,12 @@ def _silences(organisation: int, now: datetime) -> list[Silence]:
 
 
 def _troubles(
-    organisation: int, waiting: Sequence[ToldIncident], now: datetime
+    organisation: int, waiting: Sequence[ToldIncident], now: datetime, *, asks_whom: bool
 ) -> Iterator[tuple[Trouble, Incident]]:
-    """All open incidents, and those that ended since what was told and is not over yet began."""
+    """All open incidents, and those that ended since what was told and is not over yet began.
+
+    Whom each concerns is looked for if a rule asks.
+    """
     rows = Incident.objects.filter(organisation=organisation).defer("evidence", "tally")
     wanted = Q(ended_at=None)
     if waiting:
@@ -174,12 +197,14 @@ def _troubles(
         wanted |= Q(resource__in={one.resource_id for one in waiting}, ended_at__gte=since)
     found = list(rows.filter(wanted).select_related("resource"))
     planned = maintenance_windows_of(organisation) if found else []
+    tags = tags_of_incidents(organisation, found) if asks_whom else {}
     for incident in found:
         is_muted = muting_of(incident, planned, now=now).muted
-        yield _trouble(incident, is_muted=is_muted), incident
+        own = tags.get(incident.pk, frozenset())
+        yield _trouble(incident, is_muted=is_muted, tags=own), incident
 
 
-def _trouble(incident: Incident, *, is_muted: bool) -> Trouble:
+def _trouble(incident: Incident, *, is_muted: bool, tags: frozenset[str]) -> Trouble:
     severity = Severity.CONGESTED
     if reservation_is_missed(incident):
         severity = Severity.PROMISE_MISSED
@@ -191,6 +216,7 @@ def _trouble(incident: Incident, *, is_muted: bool) -> Trouble:
         until=incident.ended_at,
         severity=severity,
         is_muted=is_muted,
+        tags=tags,
     )
 
 
@@ -208,6 +234,7 @@ def _note(row: NotificationRule, due: Due, by_key: dict[int, ToldIncident]) -> T
     told.until = due.trouble.until
     told.severity = due.trouble.severity
     told.is_over = due.news == News.OVER
+    told.is_said = due.at is None or (told.pk is not None and told.is_said)
     told.save()
     return told
 
@@ -215,6 +242,9 @@ def _note(row: NotificationRule, due: Due, by_key: dict[int, ToldIncident]) -> T
 def _put_down(
     row: NotificationRule, told: ToldIncident, due: Due, incident: Incident | None, now: datetime
 ) -> None:
+    if due.told and due.told.gathered_until:
+        # The newer one says all that it said.
+        Delivery.objects.filter(told=told, state=DeliveryState.GATHERED).delete()
     message = message_of(incident, due.trouble, due.news, now=now)
     Delivery.objects.create(
         organisation_id=row.organisation_id,
@@ -223,6 +253,7 @@ def _put_down(
         key=uuid4(),
         news=due.news,
         message=message.plain(),
-        next_at=now,
+        state=DeliveryState.WAITING if due.at is None else DeliveryState.GATHERED,
+        next_at=due.at or now,
         created_at=now,
     )

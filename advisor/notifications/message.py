@@ -14,11 +14,14 @@ from advisor.core.enumeration import listed
 from advisor.core.notifying import News, Severity, Trouble
 from advisor.history.levels import read_points
 from advisor.models import Incident, Recommendation
+from advisor.notifications.chart import Course, shorter
+from advisor.notifications.expected import expected_effect
 from advisor.resource_kinds.registry import traits_of
 
 COURSE = timedelta(minutes=30)
-BARS = "▁▂▃▄▅▆▇█"
-MOST_BARS = 30
+MOST_BARS = 60
+TURNING = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""Characters of Unicode that change the direction of the text behind them."""
 _SUBJECTS = {News.BEGAN: "", News.GRAVER: "Worse: ", News.OVER: "Resolved: "}
 
 
@@ -37,22 +40,34 @@ class Message:
     links: tuple[Link, ...] = ()
     facts: Mapping[str, Any] | None = None
     is_good: bool = False
+    course: Course | None = None
 
     @property
     def text(self) -> str:
         """All of it as plain text."""
+        course = [f"{self.course.bars}  {self.course.words}"] if self.course else []
         links = [f"{link.words}: {link.url}" for link in self.links]
-        return "\n".join([*self.lines, *([""] if links else []), *links])
+        return "\n".join([*self.lines, *course, *([""] if links else []), *links])
 
     def plain(self) -> dict[str, Any]:
-        """As it is stored and as a webhook gets it."""
-        return asdict(self)
+        """As it is stored and as a webhook gets it; names turn no text around."""
+        lines = [_in_one_direction(line) for line in self.lines]
+        links = [{"words": _in_one_direction(one.words), "url": one.url} for one in self.links]
+        subject = _in_one_direction(self.subject)
+        return asdict(self) | {"subject": subject, "lines": lines, "links": links}
+
+
+def _in_one_direction(text: str) -> str:
+    return text.translate(TURNING)
 
 
 def read_message(plain: Mapping[str, Any]) -> Message:
     """What `plain` wrote."""
     links = tuple(Link(**one) for one in plain["links"])
-    return Message(**{**plain, "lines": tuple(plain["lines"]), "links": links})
+    stored = plain.get("course")
+    course = Course(**{**stored, "values": tuple(stored["values"])}) if stored else None
+    read = {"lines": tuple(plain["lines"]), "links": links, "course": course}
+    return Message(**{**plain, **read})
 
 
 def message_of(
@@ -72,16 +87,24 @@ def message_of(
             is_good=True,
         )
     advice = _advice_for(incident, now) if news != News.OVER else None
-    course = _course(incident, now)
-    lines = [_sentence(incident, trouble, news, now), *_parties(incident), *course]
+    lines = [_sentence(incident, trouble, news, now), *_parties(incident)]
+    effect = ""
     if advice is not None:
-        lines.append(f"Advice: {advice.summary}")
+        harmed = {str(one["workload"]) for one in incident.victims}
+        effect = expected_effect(advice, harmed=harmed, unit=incident.resource.unit)
+        lines += [f"Advice: {advice.summary}", *([effect] if effect else [])]
     return Message(
-        subject=f"{_SUBJECTS[news]}{trouble.resource} {_state(trouble)}",
+        subject=f"{_SUBJECTS[news]}{trouble.resource} {state_words(trouble.severity)}",
         lines=tuple(lines),
-        links=_links(incident, advice),
-        facts={**facts, "incident": incident.pk, "advice": advice and advice.summary},
+        links=_links(incident, advice, news),
+        facts={
+            **facts,
+            "incident": incident.pk,
+            "advice": advice and advice.summary,
+            "effect": effect or None,
+        },
         is_good=news == News.OVER,
+        course=_course(incident, now),
     )
 
 
@@ -90,17 +113,18 @@ def trial_message(name: str) -> Message:
     return Message(
         subject="Sluice can reach you here",
         lines=(f"This is a trial of the channel {name}; nothing is wrong.",),
-        links=_home(),
+        links=home_links(),
         is_good=True,
     )
 
 
-def _state(trouble: Trouble) -> str:
+def state_words(severity: Severity) -> str:
+    """What is wrong with a resource, as a sentence goes on."""
     return {
         Severity.CONGESTED: "is congested",
         Severity.PROMISE_MISSED: "is congested, and a reservation is missed",
         Severity.STALLED: "is stalled",
-    }[trouble.severity]
+    }[severity]
 
 
 def _sentence(incident: Incident, trouble: Trouble, news: News, now: datetime) -> str:
@@ -109,7 +133,8 @@ def _sentence(incident: Incident, trouble: Trouble, news: News, now: datetime) -
     lasting = f"{minutes} minute{'' if minutes == 1 else 's'}"
     if news == News.OVER:
         return f"{trouble.resource} is as it should be again, after {lasting}."
-    began = f"{trouble.resource} {_state(trouble)} since {trouble.since:%Y-%m-%d %H:%M} UTC"
+    state = state_words(trouble.severity)
+    began = f"{trouble.resource} {state} since {trouble.since:%Y-%m-%d %H:%M} UTC"
     if incident.peak_value is None:
         return f"{began}, for {lasting}: I/O waits there and none completes."
     worst = f"{level.noun} up to {level.text(incident.peak_value)}"
@@ -133,18 +158,18 @@ def _more(names: Sequence[str], shown: int) -> str:
     return f" and {len(names) - shown} more" if len(names) > shown else ""
 
 
-def _course(incident: Incident, now: datetime) -> list[str]:
-    """The last half hour as bars, which every channel shows as they are."""
+def _course(incident: Incident, now: datetime) -> Course | None:
+    """The half hour before now, or before it ended; None if nothing was measured."""
     points = read_points(incident.resource, since=(incident.ended_at or now) - COURSE)
-    values = [point.value for point in points if point.value is not None]
-    if not values or max(values) <= 0:
-        return []
+    values = shorter([point.value for point in points], MOST_BARS)
+    top = max((value for value in values if value is not None), default=0.0)
+    if top <= 0:
+        return None
     level = traits_of(incident.resource.kind).level
-    width = -(-len(values) // MOST_BARS)
-    parts = [max(values[at : at + width]) for at in range(0, len(values), width)]
-    top = max(parts)
-    bars = "".join(BARS[min(len(BARS) - 1, int(len(BARS) * part / top))] for part in parts)
-    return [f"{bars}  {level.noun} in the last 30 minutes, at most {level.text(top)}"]
+    words = f"{level.noun} in the last 30 minutes, at most {level.text(top)}"
+    if incident.threshold is not None:
+        words += f"; congested above {level.text(incident.threshold)}"
+    return Course(values=tuple(values), threshold=incident.threshold, words=words)
 
 
 def _advice_for(incident: Incident, now: datetime) -> Recommendation | None:
@@ -157,16 +182,23 @@ def _advice_for(incident: Incident, now: datetime) -> Recommendation | None:
     return found
 
 
-def _links(incident: Incident, advice: Recommendation | None) -> tuple[Link, ...]:
+def _links(incident: Incident, advice: Recommendation | None, news: News) -> tuple[Link, ...]:
+    """The last leads to the incident. Nothing is done by a link alone: programs open them too."""
     if not settings.PUBLIC_URL:
         return ()
-    found = [Link(words="Incident", url=_url("incident", incident.pk))]
+    found = []
     if advice is not None:
-        found.insert(0, Link(words="Review the advice", url=_url("recommendation", advice.pk)))
-    return tuple(found)
+        place = _url("recommendation", advice.pk)
+        found.append(Link(words="Review the advice", url=place))
+        found.append(Link(words="Snooze the advice", url=f"{place}#snooze-dialog"))
+    place = _url("incident", incident.pk)
+    if news != News.OVER:
+        found.append(Link(words=f"Silence {incident.resource}", url=f"{place}#silence-dialog"))
+    return (*found, Link(words="Incident", url=place))
 
 
-def _home() -> tuple[Link, ...]:
+def home_links() -> tuple[Link, ...]:
+    """To the pages, where it is known how people reach them."""
     return (Link(words="Sluice", url=settings.PUBLIC_URL),) if settings.PUBLIC_URL else ()
 
 

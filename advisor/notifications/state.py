@@ -14,6 +14,7 @@ from accounts.actor import Actor
 from accounts.models import Organisation
 from accounts.roles import Action
 from accounts.services.audit import record
+from advisor.core.digest import Digest, Rhythm, problems_of_digest
 from advisor.core.notifying import problems_of_name, problems_of_rule
 from advisor.errors import DecisionRefused
 from advisor.models import Resource
@@ -22,6 +23,7 @@ from advisor.models.notification import (
     LONGEST_REASON,
     ChannelKind,
     Delivery,
+    DeliveryState,
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
@@ -31,6 +33,8 @@ from advisor.notifications.look import rule_of
 from advisor.notifications.message import trial_message
 
 LONGEST_SILENCE = timedelta(days=30)
+NOT_GATHERED = Digest(rhythm=Rhythm.DAY)
+"""The hour and zone of a channel that gathers nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,29 +52,50 @@ def state_channel(
     name: str,
     kind: ChannelKind,
     address: str,
+    digest: Digest | None = None,
     actor: Actor,
     now: datetime,
 ) -> StatedChannel:
-    """Set a channel, in the place of one of the same name; it goes on if it was stopped."""
+    """Set a channel, in the place of one of the same name; it goes on if it was stopped.
+
+    An empty address keeps the one that it has. With a `digest` it gathers its messages.
+    """
     actor.require(Action.MANAGE_NOTIFICATIONS)
-    for problem in problems_of_name(name):
-        raise DecisionRefused(problem)
-    if len(address) > LONGEST_ADDRESS:
-        raise DecisionRefused(f"an address has at most {LONGEST_ADDRESS} letters")
-    if problem := CHANNELS[kind].problem(address):
+    former = NotificationChannel.objects.filter(organisation=organisation, name=name)
+    if not address:
+        address = former.filter(kind=kind).values_list("address", flat=True).first() or ""
+    for problem in _problems_of_channel(name, kind, address, digest):
         raise DecisionRefused(problem)
     row, is_new = NotificationChannel.objects.get_or_create(
         organisation=organisation, name=name, defaults={"kind": kind, "address": address}
     )
     made = ""
+    if row.digest and row.digest != digest:
+        # It goes by the old times no more, so at once.
+        gathered = Delivery.objects.filter(channel=row, state=DeliveryState.GATHERED)
+        gathered.update(next_at=now)
     if kind == ChannelKind.WEBHOOK and not row.secret:
         made = row.secret = secrets.token_urlsafe(32)
     row.kind, row.address = kind, address
+    stated = digest or NOT_GATHERED
+    row.rhythm = digest.rhythm if digest else ""
+    row.hour, row.zone = stated.hour, stated.zone
     row.failures, row.stopped_at, row.stopped_because = 0, None, ""
     row.save()
     action = "state a channel" if is_new else "change a channel"
     record(organisation=organisation, actor=actor, action=action, subject=name, now=now)
     return StatedChannel(row=row, secret=made)
+
+
+def _problems_of_channel(
+    name: str, kind: ChannelKind, address: str, digest: Digest | None
+) -> list[str]:
+    found = problems_of_name(name)
+    if len(address) > LONGEST_ADDRESS:
+        found.append(f"an address has at most {LONGEST_ADDRESS} letters")
+    if problem := CHANNELS[kind].problem(address):
+        found.append(problem)
+    return found + (problems_of_digest(digest) if digest else [])
 
 
 @transaction.atomic
@@ -94,7 +119,7 @@ def state_notification_rule(
     actor.require(Action.MANAGE_NOTIFICATIONS)
     former = NotificationRule.objects.filter(organisation=row.organisation, name=row.name)
     row.pk = former.values_list("pk", flat=True).first()
-    for problem in problems_of_rule(rule_of(row, resources)):
+    for problem in problems_of_rule(rule_of(row, resources, frozenset(row.tags))):
         raise DecisionRefused(problem)
     row.save()
     row.resources.set(resources)

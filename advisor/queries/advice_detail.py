@@ -11,7 +11,6 @@ from advisor.core.canonical import CanonicalError, loads
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.explanation.effect import Effect
 from advisor.core.explanation.explained import PredictedAnswer
-from advisor.core.quantity import format_rate, significant
 from advisor.models import Recommendation
 
 
@@ -54,14 +53,3 @@ def advice_detail(row: Recommendation) -> AdviceDetail | None:
         model_version=answer.model_version,
         commitment=shown.commitment,
     )
-
-
-def amount_text(value: float | None, unit: str) -> str | None:
-    """A number of an effect in its unit: `45 %`, `12.0 ms`, `94.0 Mbit/s`; None stays None."""
-    if value is None:
-        return None
-    if unit == "ratio":
-        return f"{value:.0%}".replace("%", " %")
-    if unit in ("iops", "bits_per_s", "bytes_per_s"):
-        return format_rate(value, unit)
-    return f"{significant(value)} {unit}".strip()

@@ -22,8 +22,6 @@ from advisor.models import (
 from advisor.notifications.look import held_back
 from advisor.queries.scope import Scope
 
-MOST_NAMES = 5
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleLine:
@@ -63,11 +61,11 @@ def rule_lines(scope: Scope, *, now: datetime) -> list[RuleLine]:
 def rule_words(row: NotificationRule) -> str:
     """What a rule tells of and when, as a sentence goes on."""
     names = [one.name for one in row.resources.all()]
-    shown = names[:MOST_NAMES]
-    if len(names) > MOST_NAMES:
-        shown.append(f"{len(names) - MOST_NAMES} more")
     worse = "" if row.least == max(Severity) else " or worse"
-    said = [f"{Severity(row.least).words}{worse}, of {listed(shown) if shown else 'everything'}"]
+    said = [f"{Severity(row.least).words}{worse}, of {listed(names) if names else 'everything'}"]
+    whom = [f"team {one}" for one in row.teams] + [f"workloads with {one}" for one in row.tags]
+    if whom:
+        said.append(f"concerning {listed(whom)}")
     if row.quiet:
         stalls = "" if row.grave_anyway else ", for stalls too"
         said.append(f"quiet {', '.join(row.quiet)} ({row.zone}){stalls}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -17,6 +18,7 @@ from advisor.models import (
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
+    Team,
 )
 from advisor.notifications.deliver import deliver_next
 from advisor.notifications.message import trial_message
@@ -30,6 +32,7 @@ from tests.web.html import Page, page_of
 HOOK = {"name": "tickets", "kind": "webhook", "address": "https://t.example.org/very/secret?a=b"}
 RULE = {
     "name": "nights", "channel": "tickets", "least": "promise_missed", "resources": "nfs-07",
+    "teams": "shop", "tags": "label.app=db\nlabel.app=web",
     "quiet": "Mon-Sun 22:00 9h\nSat 10:00 2h", "zone": "Europe/Berlin",
     "quiet_for_stalls": "on", "no_end": "on",
 }  # fmt: skip
@@ -43,6 +46,10 @@ def admin(fleet: Fleet) -> Client:
 def channel(fleet: Fleet, name: str = "tickets", **facts: Any) -> NotificationChannel:
     stated = {"kind": "webhook", "address": HOOK["address"], "secret": "s3cret", **facts}
     return NotificationChannel.objects.create(organisation=fleet.organisation, name=name, **stated)
+
+
+def team(fleet: Fleet, name: str = "shop", tags: Sequence[str] = ("label.team=shop",)) -> Team:
+    return Team.objects.create(organisation=fleet.organisation, name=name, tags=list(tags))
 
 
 def send(client: Client, verb: str, form: dict[str, str] | None = None, *of: int) -> Page:
@@ -97,6 +104,7 @@ def test_form_states_all_that_a_rule_can_say_and_shows_it_again(
     admin: Client, fleet: Fleet
 ) -> None:
     channel(fleet)
+    team(fleet)
 
     send(admin, "set-notification", RULE)
 
@@ -106,13 +114,16 @@ def test_form_states_all_that_a_rule_can_say_and_shows_it_again(
     )  # fmt: skip
     assert row.quiet == ["Mon-Sun 22:00 9h", "Sat 10:00 2h"]
     assert [one.name for one in row.resources.all()] == ["nfs-07"]
+    assert (row.teams, row.tags) == (["shop"], ["label.app=db", "label.app=web"])
     page = shown(admin, "?rule=nights")
-    assert "promise missed or worse, of nfs-07; quiet Mon-Sun 22:00 9h, Sat 10:00 2h" in page.text(
-        "main"
-    )
-    inputs = {one.get("name"): one.get("value") for one in page.elements("main input")}
-    assert (inputs["name"], inputs["zone"]) != ("", "")
+    said = page.text("main")
+    assert "promise missed or worse, of nfs-07; concerning team shop, workloads with label" in said
+    assert "; quiet Mon-Sun 22:00 9h, Sat 10:00 2h" in said
+    assert page.find("input", id="rule-name").get("value") == "nights"
+    assert page.find("input", id="rule-zone").get("value") == "Europe/Berlin"
     assert page.text("#rule-resources") == "nfs-07"
+    assert page.text("#rule-teams") == "shop"
+    assert page.text("#rule-tags").split() == ["label.app=db", "label.app=web"]
     assert "checked" in page.find("input", id="rule-stalls").attributes
     assert AuditEntry.objects.filter(action="state a rule of notifications").count() == 1
 
@@ -125,6 +136,10 @@ WRONG = {
     "severity": ({"least": "dire"}, "it tells from one of congested, promise_missed, stalled on"),
     "resource": ({"resources": "nfs-07\nno-such"}, 'there is no resource "no-such"'),
     "many resources": ({"resources": "a\n" * 201}, "201 resources"),
+    "team": ({"teams": "theirs"}, 'there is no team "theirs"'),
+    "many teams": ({"teams": "a\n" * 51}, "51 teams"),
+    "tag": ({"tags": "shop"}, "is no tag"),
+    "many tags": ({"tags": "\n".join(f"tag={n}" for n in range(101))}, "there are 101 tags"),
     "window": ({"quiet": "nights"}, "no window of the week"),
     "many windows": ({"quiet": "Sat 22:00 6h\n" * 21}, "21 quiet windows"),
     "zone": ({"zone": "Mars"}, "not a time zone"),
@@ -136,6 +151,7 @@ def test_rule_that_makes_no_sense_is_refused_and_shown_again(
     admin: Client, fleet: Fleet, changed: dict[str, str], why: str
 ) -> None:
     channel(fleet)
+    team(fleet)
 
     page = page_of(admin.post(reverse("set-notification"), RULE | changed), status=400)
 
@@ -154,6 +170,12 @@ def test_rule_that_makes_no_sense_is_refused_and_shown_again(
         ({"address": "ftp://x"}, "begins with https://"),
         ({"address": "https://example.org/" + "x" * 2000}, "at most 2000 letters"),
         ({"name": "a\x00b"}, "letters that can be printed"),
+        ({"address": ""}, "begins with https://"),
+        ({"rhythm": "week"}, "choose when it sends"),
+        ({"rhythm": "day", "hour": "24"}, "at an hour from 0 to 23"),
+        ({"rhythm": "day", "hour": "x"}, "at an hour from 0 to 23"),
+        ({"rhythm": "day", "hour": "\u00b2"}, "at an hour from 0 to 23"),
+        ({"rhythm": "hour", "zone": "Mars"}, "not a time zone"),
     ],
     ids=str,
 )
@@ -213,11 +235,44 @@ def test_stopped_channel_says_why_and_starts_again(admin: Client, fleet: Fleet) 
     assert "is not stopped" in again.text(".messages")
 
 
+def test_channel_is_changed_without_its_address(admin: Client, fleet: Fleet) -> None:
+    row = channel(fleet)
+    page = shown(admin, "?channel=tickets")
+    assert page.find("input", id="channel-name").get("value") == "tickets"
+    assert page.find("input", id="channel-address").get("value") == ""
+
+    send(
+        admin, "set-channel",
+        {"name": "tickets", "kind": "webhook", "rhythm": "day", "hour": "6",
+         "zone": "Europe/Berlin"},
+    )  # fmt: skip
+
+    row.refresh_from_db()
+    assert (row.address, row.secret) == (HOOK["address"], "s3cret")
+    assert (row.rhythm, row.hour, row.zone) == ("day", 6, "Europe/Berlin")
+    assert "each day at 06:00 (Europe/Berlin)" in shown(admin).text("main table")
+    again = shown(admin, "?channel=tickets")
+    assert again.find("input", id="channel-hour").get("value") == "6"
+
+
+def test_gathered_message_says_when_it_goes(admin: Client, fleet: Fleet) -> None:
+    row = channel(fleet, rhythm="hour")
+    Delivery.objects.create(
+        organisation=fleet.organisation, channel=row, key=uuid4(), state="gathered",
+        next_at=fleet.now + timedelta(minutes=10), created_at=fleet.now,
+        message=trial_message("tickets").plain(),
+    )  # fmt: skip
+
+    assert "gathered, goes with others in 10 min" in " ".join(shown(admin).text("main").split())
+
+
 def test_removing_a_channel_asks_first_and_takes_its_rules_along(
     admin: Client, fleet: Fleet
 ) -> None:
     row = channel(fleet)
+    team(fleet)
     send(admin, "set-notification", RULE)
+    assert NotificationRule.objects.exists()
     assert "The rules that tell by it go with it" in shown(admin).text(f"#remove-channel-{row.pk}")
 
     send(admin, "remove-channel", None, row.pk)
@@ -301,6 +356,7 @@ def test_page_works_with_the_rights_of_the_web_server(
 ) -> None:
     make_roles()
     settings.HAS_ROW_WALLS = True
+    team(fleet)
 
     with acting_as(DatabaseRole.WEB):
         send(admin, "set-channel", HOOK)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -23,6 +25,7 @@ from accounts.services.invitations import invite
 from accounts.services.tokens import create_token
 from advisor.models import (
     Allocation,
+    Delivery,
     Incident,
     LadderRule,
     MaintenanceWindow,
@@ -36,6 +39,7 @@ from advisor.models import (
     Team,
     Workload,
 )
+from advisor.notifications.message import trial_message
 from config.database_roles import OWN_TABLES, DatabaseRole
 from config.row_walls import COLUMNS, Wall, wall_of
 from ingest.models import Import, ImportRun
@@ -69,6 +73,8 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "pools": lambda _: Pool.objects.order_by("pk")[0].pk,
     "maintenance": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
     "channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
+    "notification-channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
+    "deliveries": lambda _: Delivery.objects.order_by("pk")[0].pk,
     "notification-rules": lambda _: NotificationRule.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
@@ -164,9 +170,14 @@ def imported(fleet: Fleet) -> Fleet:
     NotificationRule.objects.create(
         organisation=fleet.organisation, name="nights", channel=channel
     )
+    later = fleet.now + timedelta(hours=1)
     NotificationSilence.objects.create(
-        organisation=fleet.organisation, until=fleet.now, made_by="somebody"
+        organisation=fleet.organisation, until=later, made_by="somebody"
     )
+    Delivery.objects.create(
+        organisation=fleet.organisation, channel=channel, key=uuid4(), next_at=later,
+        created_at=fleet.now, message=trial_message("chat").plain(),
+    )  # fmt: skip
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from advisor.core.explanation.effect import Effect
 from advisor.core.forecast.what_if import WhatIf, WhatIfRow
-from advisor.queries.advice_detail import amount_text
+from advisor.core.quantity import amount_text
 from advisor.queries.recommendations import Effect as PolicyEffect
 from web.drawing.scale import bar_scale
 

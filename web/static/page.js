@@ -66,6 +66,10 @@ document.addEventListener("click", (event) => {
 
 document.querySelectorAll("dialog[data-open-now]").forEach(openDialog);
 
+// A link in a message leads to a dialog, in which somebody decides.
+const named = document.getElementById(location.hash.slice(1));
+if (named?.matches("dialog")) openDialog(named);
+
 // A form that needs a choice or words says so before it is sent.
 document.querySelectorAll("[data-needs-one]").forEach((field) => {
   const tell = () => {

@@ -16,14 +16,25 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Action
+from advisor.core.digest import Rhythm, digest_words
+from advisor.core.notifying import SEVERITIES
 from advisor.errors import DecisionRefused
 from advisor.models import ChannelKind, Delivery, NotificationChannel, NotificationRule, Resource
 from advisor.models.notification import LONGEST_ADDRESS, DeliveryState
 from advisor.notifications import state
+from advisor.notifications.stated_rule import row_of, stated
 from advisor.queries.notifications import delivery_rows, leads_to, rule_lines, silences_now
 from web.access import Workspace, open_row, workspace_view
 from web.changing import changing
-from web.notification_form import FIELDS, SEVERITIES, form_of, rule_of_form, sent_form
+from web.notification_form import (
+    FIELDS,
+    digest_of_form,
+    form_of,
+    form_of_channel,
+    rule_of_form,
+    sent_channel,
+    sent_form,
+)
 from web.page import render_page, render_part
 from web.views.silences import LENGTHS
 
@@ -36,10 +47,17 @@ KIND_WORDS = {
 }
 
 
+RHYTHMS = {
+    "": "at once",
+    Rhythm.HOUR: "each full hour, together",
+    Rhythm.DAY: "once a day, together",
+}
+
+
 @require_safe
 @workspace_view
 def notifications(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
-    """All of it; `?rule=` fills the form with a rule, `?tried=` shows what became of a trial."""
+    """All of it; `?rule=` and `?channel=` fill a form, `?tried=` shows what became of a trial."""
     if "HX-Request" in request.headers:
         return render_part(
             request, workspace, "web/parts/tried.html", now=timezone.now(),
@@ -48,7 +66,14 @@ def notifications(request: HttpRequest, workspace: Workspace) -> HttpResponseBas
     asked = request.GET.get("rule", "").replace("\x00", "")
     rows = workspace.scope.rows(NotificationRule).select_related("channel")
     row = rows.filter(name=asked).first()
-    return _page(request, workspace, form=form_of(row) if row else None)
+    name = request.GET.get("channel", "").replace("\x00", "")
+    channel = workspace.scope.rows(NotificationChannel).filter(name=name).first()
+    return _page(
+        request,
+        workspace,
+        form=form_of(stated(row)) if row else None,
+        channel_form=form_of_channel(channel) if channel else None,
+    )
 
 
 def _page(
@@ -70,7 +95,7 @@ def _page(
         "web/notifications.html",
         now=now,
         status=status,
-        channels=[(row, leads_to(row)) for row in channels],
+        channels=[(row, leads_to(row), digest_words(row.digest)) for row in channels],
         rules=rule_lines(workspace.scope, now=now),
         silences=silences_now(workspace.scope, now=now),
         page=log,
@@ -79,6 +104,7 @@ def _page(
         kinds=KIND_WORDS.items(),
         severities=[(name, one.words) for name, one in SEVERITIES.items()],
         lengths=LENGTHS,
+        rhythms=RHYTHMS.items(),
         longest_address=LONGEST_ADDRESS,
         form=form or dict.fromkeys(FIELDS, ""),
         channel_form=channel_form or {},
@@ -92,7 +118,7 @@ def _tried(request: HttpRequest, workspace: Workspace) -> dict[str, Any] | None:
     # Beyond its length it is no number of a row.
     if not (asked.isascii() and asked.isdecimal() and len(asked) < 18):
         return None
-    rows = workspace.scope.rows(Delivery).filter(pk=int(asked), told=None)
+    rows = workspace.scope.rows(Delivery).filter(pk=int(asked), told=None, news="")
     row = rows.select_related("channel").first()
     waits = row is not None and row.state in (DeliveryState.WAITING, DeliveryState.SENDING)
     return {"row": row, "waits": waits} if row else None
@@ -103,14 +129,14 @@ def _tried(request: HttpRequest, workspace: Workspace) -> dict[str, Any] | None:
 def state_channel(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """Set a channel; the answer alone holds the secret of a webhook, when it is made."""
     workspace.actor.require(Action.MANAGE_NOTIFICATIONS)
-    names = ("name", "kind", "address")
-    sent = {one: request.POST.get(one, "").strip()[: 2 * LONGEST_ADDRESS] for one in names}
+    sent = sent_channel(request.POST)
     try:
         made = state.state_channel(
             organisation=workspace.membership.organisation,
             name=sent["name"],
             kind=_kind(sent["kind"]),
             address=sent["address"],
+            digest=digest_of_form(sent),
             actor=workspace.actor,
             now=timezone.now(),
         )
@@ -180,7 +206,7 @@ def state_rule(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     workspace.actor.require(Action.MANAGE_NOTIFICATIONS)
     form = sent_form(request.POST)
     try:
-        row, resources = rule_of_form(form, workspace.membership.organisation)
+        row, resources = row_of(rule_of_form(form), workspace.membership.organisation)
         state.state_notification_rule(
             row, resources=resources, actor=workspace.actor, now=timezone.now()
         )

@@ -20,6 +20,10 @@ from advisor.decisions.inventory import remove_allocations, set_allocation
 from advisor.decisions.ladder_rules import remove_rule
 from advisor.decisions.maintenance_windows import add_maintenance_window, remove_maintenance_window
 from advisor.decisions.policy_file.apply_ladder import set_rollouts, state_entry
+from advisor.decisions.policy_file.apply_notifications import (
+    remove_notification,
+    state_notification,
+)
 from advisor.decisions.policy_file.apply_resource import drop_places, make_resource, set_resource
 from advisor.decisions.policy_file.decide.difference import (
     Change,
@@ -46,7 +50,7 @@ from advisor.decisions.rollouts.begin import held_terms
 from advisor.decisions.rollouts.steer import stage_resource
 from advisor.decisions.teams import remove_team, set_team, state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
-from advisor.errors import InventoryError
+from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import AdapterKind, Allocation, Resource
 from advisor.pipeline.incidents import restate_parties
 
@@ -140,6 +144,11 @@ class _Taking:
         for change in self._of("ladder", Verb.MADE, Verb.CHANGED):
             with self._told_of(change.section, change.key):
                 state_entry(self._organisation, change.after, actor=self._actor, now=self._now)
+        for change in self._of("notifications", Verb.MADE, Verb.CHANGED):
+            with self._told_of(change.section, change.key):
+                state_notification(
+                    self._organisation, change.after, actor=self._actor, now=self._now
+                )
         left = difference(self._read.document, present_state(self._organisation))
         if left:
             raise self._read.refused(left[0].section, left[0].key, _not_taken(left[0]))
@@ -155,7 +164,7 @@ class _Taking:
         """What a service refuses is told with the line of the entry."""
         try:
             yield
-        except InventoryError as error:
+        except (DecisionRefused, InventoryError) as error:
             raise self._read.refused(section, key, str(error)) from error
 
     def _resource(self, name: str) -> Resource:
@@ -166,6 +175,8 @@ class _Taking:
             remove_rule(
                 organisation=self._organisation, name=change.key, actor=self._actor, now=self._now
             )
+        for change in self._of("notifications", Verb.REMOVED):
+            remove_notification(self._organisation, change.key, actor=self._actor, now=self._now)
         # A window that changes is stated anew.
         for change in self._of("maintenance", Verb.REMOVED, Verb.CHANGED):
             remove_maintenance_window(organisation=self._organisation, name=change.key)

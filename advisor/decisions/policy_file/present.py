@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal, TypeVar
 
 from accounts.models import Organisation
@@ -19,6 +19,7 @@ from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     LadderEntry,
     MaintenanceEntry,
+    NotificationEntry,
     Place,
     PolicyFile,
     PoolEntry,
@@ -36,12 +37,14 @@ from advisor.models import (
     Attachment,
     LadderRule,
     MaintenanceWindow,
+    NotificationRule,
     Pool,
     Resource,
     SharedAlarmBudget,
     Team,
     Workload,
 )
+from advisor.notifications.stated_rule import stated
 from advisor.resource_kinds.registry import traits_of
 
 Permitted = TypeVar("Permitted", AllocationEntry, PoolEntry)
@@ -75,6 +78,7 @@ def present_state(organisation: Organisation) -> Present:
         pools=tuple(map(_pool, _stated_pools(organisation))),
         maintenance=tuple(map(_maintenance, _windows(organisation))),
         ladder=tuple(map(_rule, _rules(organisation))),
+        notifications=tuple(map(_notification, _notifications(organisation))),
     )
     return Present(
         document=ordered(document),
@@ -231,6 +235,15 @@ def _rule(row: LadderRule) -> LadderEntry:
         most_per_day=row.most_changes_per_day,
         second_person=row.second_person,
     )
+
+
+def _notifications(organisation: Organisation) -> list[NotificationRule]:
+    rows = NotificationRule.objects.filter(organisation=organisation)
+    return list(rows.select_related("channel").prefetch_related("resources"))
+
+
+def _notification(row: NotificationRule) -> NotificationEntry:
+    return NotificationEntry(**asdict(stated(row)))
 
 
 def _with_permissions(document: PolicyFile) -> PolicyFile:

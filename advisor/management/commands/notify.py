@@ -13,6 +13,8 @@ from django.utils import timezone
 from accounts.actor import COMMAND_LINE
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
+from advisor.core import notifying
+from advisor.core.digest import MORNING, Digest, Rhythm, digest_words
 from advisor.core.notifying import Held, Severity
 from advisor.decisions.policy_file.decide.quantities import parse_length
 from advisor.management.product_command import ProductCommand, find_resource
@@ -25,9 +27,10 @@ from advisor.models import (
 )
 from advisor.notifications import state
 from advisor.notifications.look import held_back
+from advisor.notifications.stated_rule import StatedRule, row_of
 
 MOST_SHOWN = 50
-SEVERITIES = {one.words.replace(" ", "-"): one for one in Severity}
+SEVERITIES = {name.replace("_", "-"): name for name in notifying.SEVERITIES}
 Stated = TypeVar("Stated", NotificationChannel, NotificationRule)
 
 
@@ -42,12 +45,17 @@ class Command(ProductCommand):
         log.add_argument("--limit", type=int, default=MOST_SHOWN)
         channel = add_verb(verbs, "set-channel", help="set where messages go")
         channel.add_argument("name")
-        kind = channel.add_mutually_exclusive_group(required=True)
+        kind = channel.add_mutually_exclusive_group()
         kind.add_argument("--mail", metavar="ADDRESSES", help="with commas between them")
         kind.add_argument("--webhook", metavar="URL", help="gets JSON, signed")
         kind.add_argument(
             "--service", metavar="ADDRESS", help="as Apprise writes it, such as slack://A/B/C"
         )
+        channel.add_argument(
+            "--digest", choices=[*Rhythm], help="gather messages, and send one an hour or a day"
+        )
+        channel.add_argument("--hour", type=int, default=MORNING, help="of a day (7), in the zone")
+        channel.add_argument("--zone", default="UTC", help="of that hour, such as Europe/Berlin")
         add_verb(verbs, "remove-channel", help="with its rules").add_argument("name")
         start = add_verb(verbs, "start-channel", help="send by one that was stopped")
         start.add_argument("name")
@@ -87,7 +95,7 @@ class Command(ProductCommand):
         self.show(
             [_channel_row(row, options) for row in rows],
             as_json=options["as_json"],
-            columns=["name", "kind", "leads_to", "state"],
+            columns=["name", "kind", "leads_to", "sends", "state"],
             empty="no channels: sluice notify set-channel NAME --mail ADDRESS",
         )
         for one in rows if not options["as_json"] else ():
@@ -117,7 +125,7 @@ class Command(ProductCommand):
         self.show(
             rows,
             as_json=False,
-            columns=["name", "channel", "at_least", "of", "quiet", "held"],
+            columns=["name", "channel", "at_least", "of", "concerns", "quiet", "held"],
             empty="no rules, so nobody is told: sluice notify set-rule NAME --channel CHANNEL",
         )
         for one in silences:
@@ -134,6 +142,14 @@ def _add_rule(rule: ArgumentParser) -> None:
     rule.add_argument("--at-least", choices=[*SEVERITIES], default="congested", help="(congested)")
     rule.add_argument("--resource", action="append", default=[], dest="resources", help="repeat")
     rule.add_argument(
+        "--team", action="append", default=[], dest="teams",
+        help="tell of what its workloads cause or suffer; repeat",
+    )  # fmt: skip
+    rule.add_argument(
+        "--tag", action="append", default=[], dest="tags",
+        help="of what workloads with it cause or suffer, such as label.app=shop; repeat",
+    )  # fmt: skip
+    rule.add_argument(
         "--quiet", action="append", default=[], metavar="WINDOW",
         help="tell nothing then, such as 'Mon-Sun 22:00 9h'; repeat",
     )  # fmt: skip
@@ -145,10 +161,16 @@ def _add_rule(rule: ArgumentParser) -> None:
 
 
 def _set_channel(organisation: Organisation, options: dict[str, Any]) -> None:
-    (kind,) = (one for one in ChannelKind if options[one.value])
+    """Without an address it keeps the one that it has."""
+    name, rhythm = options["name"], options["digest"]
+    stated = [one for one in ChannelKind if options[one.value]]
+    kind = (
+        stated[0] if stated else ChannelKind(_named(NotificationChannel, organisation, name).kind)
+    )
+    digest = rhythm and Digest(rhythm=Rhythm(rhythm), hour=options["hour"], zone=options["zone"])
     state.state_channel(
-        organisation=organisation, name=options["name"], kind=kind,
-        address=options[kind.value], actor=COMMAND_LINE, now=timezone.now(),
+        organisation=organisation, name=name, kind=kind, address=options[kind.value] or "",
+        digest=digest or None, actor=COMMAND_LINE, now=timezone.now(),
     )  # fmt: skip
 
 
@@ -168,21 +190,20 @@ def _try(organisation: Organisation, options: dict[str, Any]) -> None:
 
 
 def _set_rule(organisation: Organisation, options: dict[str, Any]) -> None:
-    state.state_notification_rule(
-        NotificationRule(
-            organisation=organisation,
-            name=options["name"],
-            channel=_named(NotificationChannel, organisation, options["channel"]),
-            least=SEVERITIES[options["at_least"]].value,
-            quiet=options["quiet"],
-            zone=options["zone"],
-            grave_anyway=not options["quiet_for_stalls"],
-            tells_end=not options["no_end"],
-        ),
-        resources=[find_resource(organisation, name) for name in options["resources"]],
-        actor=COMMAND_LINE,
-        now=timezone.now(),
+    rule = StatedRule(
+        name=options["name"],
+        channel=options["channel"],
+        least=SEVERITIES[options["at_least"]],
+        resources=tuple(options["resources"]),
+        teams=tuple(options["teams"]),
+        tags=tuple(options["tags"]),
+        quiet=tuple(options["quiet"]),
+        zone=options["zone"],
+        grave_anyway=not options["quiet_for_stalls"],
+        tells_end=not options["no_end"],
     )
+    row, resources = row_of(rule, organisation)
+    state.state_notification_rule(row, resources=resources, actor=COMMAND_LINE, now=timezone.now())
 
 
 def _remove_rule(organisation: Organisation, options: dict[str, Any]) -> None:
@@ -230,6 +251,7 @@ def _channel_row(row: NotificationChannel, options: dict[str, Any]) -> dict[str,
         "name": row.name,
         "kind": row.kind,
         "leads_to": leads_to,
+        "sends": digest_words(row.digest),
         "state": f"stopped: {row.stopped_because}" if row.stopped_at else "in use",
         **({"secret": row.secret} if row.secret and _is_set(row, options) else {}),
     }
@@ -245,7 +267,10 @@ def _rule_row(row: NotificationRule, held: Sequence[Held]) -> dict[str, Any]:
         "channel": row.channel.name,
         "at_least": Severity(row.least).words,
         "resources": [one.name for one in row.resources.all()],
+        "teams": row.teams,
+        "tags": row.tags,
         "of": ", ".join(one.name for one in row.resources.all()) or "everything",
+        "concerns": ", ".join([*row.teams, *row.tags]) or None,
         "quiet": f"{', '.join(row.quiet)} {row.zone}" if row.quiet else None,
         "stalls_break_the_quiet": row.grave_anyway,
         "tells_end": row.tells_end,

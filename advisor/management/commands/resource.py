@@ -16,6 +16,7 @@ from advisor.core.enumeration import listed
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
 from advisor.decisions.alarm_budgets import follow_shared_budget, state_own_budget
+from advisor.decisions.removing import remove_resource
 from advisor.management.alarm_budget_option import StatedBudget, own_budget_option
 from advisor.management.product_command import ProductCommand, find_resource, level_text
 from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
@@ -83,7 +84,7 @@ class Command(ProductCommand):
             case "set":
                 changed = self._set(organisation, options)
             case "remove":
-                find_resource(organisation, options["name"]).delete()
+                remove_resource(find_resource(organisation, options["name"]))
                 changed = None
             case _:
                 changed = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import smtplib
+from email.mime.image import MIMEImage
 from email.utils import formatdate
 from html import escape
 from uuid import UUID
@@ -13,9 +14,11 @@ from django.core.mail import EmailMultiAlternatives
 from django.core.validators import validate_email
 
 from advisor.notifications.channels.channel import NotSent, Place
+from advisor.notifications.chart import HEIGHT_PX, WIDTH_PX, Course, chart_png
 from advisor.notifications.message import Message
 
 MOST_ADDRESSES = 20
+CHART = "chart@sluice"
 
 
 class Mail:
@@ -45,6 +48,8 @@ class Mail:
             headers={"Message-ID": f"<{key}@sluice>", "Date": formatdate(localtime=True)},
         )
         letter.attach_alternative(_html(message), "text/html")
+        if message.course is not None:
+            letter.attach(_picture(message.course))
         try:
             letter.send()
         except smtplib.SMTPRecipientsRefused as error:
@@ -70,13 +75,28 @@ def _said(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
+def _picture(course: Course) -> MIMEImage:
+    """The chart, which the letter shows in its place."""
+    made = MIMEImage(chart_png(course), "png")
+    made.add_header("Content-ID", f"<{CHART}>")
+    made.add_header("Content-Disposition", "inline", filename="chart.png")
+    return made
+
+
 def _html(message: Message) -> str:
     """Plain enough for every reader; names of workloads are text, whatever is in them."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in message.lines)
+    course = message.course
+    picture = ""
+    if course is not None:
+        picture = (
+            f'<p><img src="cid:{CHART}" width="{WIDTH_PX}" height="{HEIGHT_PX}" '
+            f'alt="{escape(course.bars)}"><br>{escape(course.words)}</p>'
+        )
     links = " &middot; ".join(
         f'<a href="{escape(link.url)}">{escape(link.words)}</a>' for link in message.links
     )
     return (
-        f'<html lang="en"><body><h2>{escape(message.subject)}</h2>{lines}<p>{links}</p>'
+        f'<html lang="en"><body><h2>{escape(message.subject)}</h2>{lines}{picture}<p>{links}</p>'
         "</body></html>"
     )

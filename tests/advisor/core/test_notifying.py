@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.core.digest import Digest, Rhythm
 from advisor.core.notifying import (
     SAME,
     News,
@@ -47,12 +49,15 @@ class Teller:
         self.rule, self.silences = rule, silences
         self.told: dict[int, Told] = {}
         self.said: list[tuple[datetime, News, str]] = []
+        self.together: list[list[Told]] = []
+        self.keys = count()
 
     def look(self, minute: float, *troubles: Trouble) -> Outcome:
         found = news_of(self.rule, troubles, [*self.told.values()], self.silences, at(minute))
         for one in found.due:
-            key = one.told.key if one.told else len(self.told)
-            self.said.append((at(minute), one.news, one.trouble.resource))
+            key = one.told.key if one.told else next(self.keys)
+            if one.at is None:
+                self.said.append((at(minute), one.news, one.trouble.resource))
             self.told[key] = Told(
                 key=key,
                 resource=one.trouble.resource,
@@ -60,10 +65,27 @@ class Teller:
                 until=one.trouble.until,
                 severity=one.trouble.severity,
                 is_over=one.news == News.OVER,
+                gathered_until=one.at,
+                is_said=one.at is None or bool(one.told and one.told.is_said),
             )
         for one in found.ended:
             self.told[one.key] = replace(one, is_over=True, until=at(minute))
+        for one in found.unsaid:
+            del self.told[one.key]
+        self._send_together(at(minute))
         return found
+
+    def _send_together(self, now: datetime) -> None:
+        due = {
+            key: one
+            for key, one in self.told.items()
+            if one.gathered_until is not None and one.gathered_until <= now
+        }
+        if due:
+            self.said.append((now, News.SEVERAL, ", ".join(one.resource for one in due.values())))
+            self.together.append([*due.values()])
+        for key, one in due.items():
+            self.told[key] = replace(one, gathered_until=None, is_said=True)
 
     @property
     def news(self) -> list[News]:
@@ -109,27 +131,114 @@ def test_each_is_told_once_that_it_began_and_once_that_it_is_over(
 
 
 @given(begin=st.integers(0, 2000), length=st.integers(1, 2000), severity=severities)
-def test_nothing_but_a_stall_is_told_in_quiet_hours_and_what_goes_on_is_told_after_them(
+def test_nothing_but_a_stall_is_told_in_quiet_hours_and_all_of_it_at_their_end(
     begin: int, length: int, severity: Severity
 ) -> None:
     rule = Rule(name="day", quiet=("Mon-Sun 22:00 9h",), zone="Europe/Berlin")
     teller = Teller(rule)
-    for minute in range(0, begin + length + 30, 10):
-        if minute >= begin:
-            until = begin + length if minute >= begin + length else None
-            teller.look(minute, trouble(begin, until, severity=severity))
+    for minute in range(0, begin + length + 700, 10):
+        until = begin + length if minute >= begin + length else None
+        teller.look(minute, *([trouble(begin, until, severity=severity)] * (minute >= begin)))
 
     for when, news, _ in teller.said:
-        if news == News.BEGAN and severity != Severity.STALLED:
+        if news in (News.BEGAN, News.SEVERAL) and severity != Severity.STALLED:
             assert closes_at(rule.quiet, rule.zone, now=when) is None
-    was_open = range(-(-begin // 10) * 10, begin + length, 10)
-    loud = [
-        m
-        for m in was_open
-        if severity == Severity.STALLED or closes_at(rule.quiet, rule.zone, now=at(m)) is None
+    first = -(-begin // 10) * 10
+    was_seen = first < begin + length
+    quiet_until = closes_at(rule.quiet, rule.zone, now=at(first))
+    if not was_seen:
+        assert teller.news == []
+    elif quiet_until is None or severity == Severity.STALLED:
+        assert teller.news == [News.BEGAN, News.OVER]
+    else:
+        # Whether it still lasts then or not; what lasts is over later.
+        later = [News.OVER] * (at(begin + length) > quiet_until)
+        assert teller.news == [News.SEVERAL, *later]
+
+
+@given(
+    begins=st.lists(st.integers(0, 3000), min_size=1, max_size=12),
+    rhythm=st.sampled_from(Rhythm),
+    hour=st.integers(0, 23),
+)
+def test_channel_that_gathers_tells_each_once_and_never_twice_between_its_times(
+    begins: list[int], rhythm: Rhythm, hour: int
+) -> None:
+    digest = Digest(rhythm=rhythm, hour=hour, zone="Europe/Berlin")
+    teller = Teller(Rule(name="x", digest=digest, grave_anyway=False))
+    for minute in range(0, 3100 + 24 * 60, 5):
+        teller.look(
+            minute,
+            *(
+                trouble(begin, begin + 30 if minute >= begin + 30 else None, resource=f"r{place}")
+                for place, begin in enumerate(begins)
+                if minute >= begin
+            ),
+        )
+
+    assert set(teller.news) == {News.SEVERAL}
+    for (earlier, *_), (after, *_) in pairwise(teller.said):
+        assert digest.first_at(earlier + timedelta(seconds=1)) <= after
+    ends = Counter(one.resource for told in teller.together for one in told if one.is_over)
+    assert ends == Counter(f"r{place}" for place in range(len(begins)))
+
+
+def test_false_alarm_of_the_night_is_told_to_nobody() -> None:
+    teller = Teller(Rule(name="day", quiet=("Mon-Sun 12:00 9h",)))
+
+    gathered = teller.look(1, trouble(0))
+    teller.look(9)
+    teller.look(9 * 60)
+
+    assert [one.at for one in gathered.due] == [at(9 * 60)]
+    assert (teller.said, teller.told) == ([], {})
+
+
+def test_what_was_told_of_before_and_was_false_is_taken_back() -> None:
+    """Also where the news that it grew graver still waits."""
+    teller = Teller(Rule(name="day", quiet=("Mon-Sun 12:10 9h",)))
+
+    teller.look(1, trouble(0))
+    teller.look(20, trouble(0, severity=Severity.PROMISE_MISSED))
+    teller.look(30)
+    teller.look(10 * 60)
+
+    assert teller.news == [News.BEGAN, News.OVER]
+
+
+def test_stall_breaks_the_quiet_for_what_waits_already() -> None:
+    teller = Teller(Rule(name="day", quiet=("Mon-Sun 12:00 9h",)))
+
+    teller.look(1, trouble(0))
+    teller.look(5, trouble(0, severity=Severity.STALLED))
+    teller.look(9, trouble(0, 8, severity=Severity.STALLED))
+    teller.look(10 * 60)
+
+    assert teller.news == [News.GRAVER, News.OVER]
+
+
+def test_stall_waits_where_the_rule_says_so() -> None:
+    teller = Teller(Rule(name="day", quiet=("Mon-Sun 12:00 9h",), grave_anyway=False))
+
+    teller.look(1, trouble(0, severity=Severity.STALLED))
+    held = teller.look(5, trouble(0, severity=Severity.STALLED))
+    teller.look(9 * 60, trouble(0, 8, severity=Severity.STALLED))
+
+    assert [(one.reason, one.until) for one in held.held] == [
+        ("it is told with others", at(9 * 60))
     ]
-    assert (News.BEGAN in teller.news) is bool(loud)
-    assert teller.news.count(News.OVER) == teller.news.count(News.BEGAN)
+    assert [(when, news) for when, news, _ in teller.said] == [(at(9 * 60), News.SEVERAL)]
+
+
+def test_rule_that_tells_no_end_gathers_what_began_and_ended() -> None:
+    teller = Teller(Rule(name="x", quiet=("Mon-Sun 12:00 9h",), tells_end=False))
+
+    teller.look(1, trouble(0))
+    teller.look(9, trouble(0, 8))
+    teller.look(9 * 60)
+
+    ((one,),) = teller.together
+    assert one.is_over
 
 
 def test_what_grows_graver_is_told_once_more_and_no_more_if_it_shrinks() -> None:
@@ -239,14 +348,29 @@ def test_what_is_open_does_not_end_because_one_just_before_it_did() -> None:
         (Rule(name="x", least=Severity.PROMISE_MISSED), False),
         (Rule(name="x", resources=frozenset({"nfs-07"})), True),
         (Rule(name="x", resources=frozenset({"lun-1"})), False),
+        (Rule(name="x", tags=frozenset({"tag=db", "tag=web"})), True),
+        (Rule(name="x", tags=frozenset({"tag=web"})), False),
+        (Rule(name="x", tags=frozenset()), False),
+        (Rule(name="x", tags=frozenset({"tag=db"}), resources=frozenset({"lun-1"})), False),
     ],
 )
 def test_rule_is_about_what_it_names(rule: Rule, is_told: bool) -> None:
     teller = Teller(rule)
 
-    teller.look(1, trouble(0))
+    teller.look(1, trouble(0, tags=frozenset({"tag=db"})))
 
     assert bool(teller.said) is is_told
+
+
+def test_end_is_told_to_whom_it_concerned_before() -> None:
+    """Who suffers changes while it lasts."""
+    teller = Teller(Rule(name="x", tags=frozenset({"tag=db"})))
+
+    teller.look(1, trouble(0, tags=frozenset({"tag=db"})))
+    teller.look(2, trouble(0))
+    teller.look(9, trouble(0, 8))
+
+    assert teller.news == [News.BEGAN, News.OVER]
 
 
 def test_one_that_was_over_before_a_look_is_not_told() -> None:
@@ -262,6 +386,7 @@ def test_one_that_was_over_before_a_look_is_not_told() -> None:
     [
         (Rule(name=" "), "name"),
         (Rule(name="x", quiet=("at night",)), "at night"),
+        (Rule(name="x", tags=frozenset({"db"})), "db"),
         (Rule(name="x", quiet=("Mon 22:00 9h",), zone="Mars"), "Mars"),
     ],
 )

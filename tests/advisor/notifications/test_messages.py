@@ -6,16 +6,19 @@ import hashlib
 import hmac
 import json
 from datetime import timedelta
+from io import BytesIO
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from PIL import Image
 
 from accounts.actor import COMMAND_LINE
 from accounts.models.audit import AuditEntry
 from advisor.errors import DecisionRefused
+from advisor.history.level_store import save_points
 from advisor.models import (
     ChannelKind,
     Delivery,
@@ -24,17 +27,20 @@ from advisor.models import (
     MaintenanceWindow,
     NotificationChannel,
     Resource,
+    Team,
     ToldIncident,
+    Workload,
 )
 from advisor.notifications import deliver
 from advisor.notifications.channels import webhook
 from advisor.notifications.look import MEMORY, forget_old, look
 from advisor.notifications.state import try_out
 from config.database_roles import DatabaseRole
+from tests.advisor.judged_windows import judged_window
 from tests.advisor.notifications.conftest import NOW
 from tests.advisor.notifications.receivers import MailSink, WebSink
 from tests.advisor.notifications.support import channel, pass_time, rule
-from tests.advisor.scenario import Cluster, make_cluster
+from tests.advisor.scenario import Cluster, make_cluster, propose
 from tests.config.roles import acting_as, make_roles
 
 MINUTE = timedelta(minutes=1)
@@ -63,6 +69,68 @@ def test_mail_says_who_takes_what_and_where_to_look(
     assert f"https://sluice.example.net/incidents/{incident.pk}/" in text
 
 
+def test_letter_shows_the_course_the_effect_and_where_to_decide(
+    cluster: Cluster, incident: Incident, mail: MailSink
+) -> None:
+    windows = [
+        judged_window(
+            NOW + (number - 5) * timedelta(seconds=10), since=NOW, value=value, threshold=0.9
+        )
+        for number, value in enumerate((0.5, None, 0.99))
+    ]
+    save_points({cluster.uplink: windows})
+    advice = propose(cluster, reservation=75e6)
+    advice.expires_at = NOW + timedelta(days=1)
+    advice.answer = json.dumps({
+        "allocations": [{"workload": "web-1", "measured": 40e6, "predicted_after": 75e6}]
+    })  # fmt: skip
+    advice.save()
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org", NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    (letter,) = mail.letters
+    parts = {one.get_content_type(): one for one in letter.walk()}
+    text, html = (parts[f"text/{kind}"].get_content() for kind in ("plain", "html"))
+    picture = parts["image/png"]
+    assert Image.open(BytesIO(picture.get_content())).size == (480, 96)
+    assert (picture["Content-ID"], picture.get_content_disposition()) == (
+        "<chart@sluice>", "inline",
+    )  # fmt: skip
+    assert 'src="cid:chart@sluice"' in html
+    assert "▅ █  load in the last 30 minutes, at most 99%; congested above 90%" in text
+    assert "Expected if approved: web-1 40.0 Mbit/s → 75.0 Mbit/s." in text
+    base = "https://sluice.example.net"
+    for link in (
+        f"Review the advice: {base}/recommendations/{advice.pk}/",
+        f"Snooze the advice: {base}/recommendations/{advice.pk}/#snooze-dialog",
+        f"Silence h1/up0: {base}/incidents/{incident.pk}/#silence-dialog",
+        f"Incident: {base}/incidents/{incident.pk}/",
+    ):
+        assert link in text
+
+
+def test_letter_without_measurements_has_no_picture(
+    cluster: Cluster, incident: Incident, mail: MailSink
+) -> None:
+    rule(channel(cluster, ChannelKind.MAIL, "ann@example.org", NOW), NOW)
+
+    pass_time(cluster, NOW)
+
+    assert "image/png" not in {one.get_content_type() for one in mail.letters[0].walk()}
+    assert "cid:" not in mail.letters[0].as_string()
+
+
+def test_end_offers_no_silence(cluster: Cluster, incident: Incident, web: WebSink) -> None:
+    rule(hook(cluster, web), NOW)
+    pass_time(cluster, NOW)
+    Incident.objects.update(ended_at=NOW + MINUTE)
+    pass_time(cluster, NOW + 2 * MINUTE)
+
+    words = [[one["words"] for one in json.loads(post.body)["links"]] for post in web.posts]
+    assert words == [["Silence h1/up0", "Incident"], ["Incident"]]
+
+
 def test_webhook_is_signed_by_the_secret_that_both_know(
     cluster: Cluster, incident: Incident, web: WebSink
 ) -> None:
@@ -77,9 +145,9 @@ def test_webhook_is_signed_by_the_secret_that_both_know(
     expected.update(stamp.removeprefix("t=").encode() + b"." + post.body)
     assert (post.path, signed) == ("/hook?team=storage", expected.hexdigest())
     facts = json.loads(post.body)["facts"]
-    assert facts | {"since": "", "advice": None} == {
+    assert facts | {"since": ""} == {
         "resource": "h1/up0", "news": "began", "severity": "promise missed", "since": "",
-        "until": None, "incident": incident.pk, "advice": None,
+        "until": None, "incident": incident.pk, "advice": None, "effect": None,
     }  # fmt: skip
 
 
@@ -470,10 +538,74 @@ def test_who_stated_it_is_in_the_audit_chain(cluster: Cluster, web: WebSink) -> 
     ]  # fmt: skip
 
 
+def told_by(cluster: Cluster, web: WebSink, **stated: Any) -> bool:
+    """Whether a rule that states this tells of the incident."""
+    rule(hook(cluster, web), NOW, **stated)
+    pass_time(cluster, NOW)
+    return bool(web.posts)
+
+
+TAGS = {"web-1": ["label.app=shop"], "web-2": ["label.app=idle"], "web-3": ["label.app=batch"]}
+
+
+def tag_all(cluster: Cluster) -> None:
+    for name, tags in TAGS.items():
+        Workload.objects.filter(organisation=cluster.organisation, name=name).update(tags=tags)
+    for name, app in (("sellers", "shop"), ("readers", "idle")):
+        Team.objects.create(
+            organisation=cluster.organisation, name=name, tags=[f"label.app={app}"]
+        )
+    Team.objects.create(organisation=cluster.organisation, name="nobody", tags=[])
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_told"),
+    [
+        ({"tags": ["label.app=shop"]}, True),  # It suffers.
+        ({"tags": ["label.app=batch"]}, True),  # It takes more than its due.
+        ({"tags": ["label.app=idle"]}, False),  # It uses the uplink, and nothing more.
+        ({"teams": ["sellers"]}, True),
+        ({"teams": ["readers"]}, False),
+        ({"teams": ["readers"], "tags": ["label.app=shop"]}, True),
+        # Who owns nothing, or is not there any more, is told of nothing: not of all.
+        ({"teams": ["nobody"]}, False),
+        ({"teams": ["was removed"]}, False),
+    ],
+    ids=str,
+)
+def test_rule_of_a_team_or_tag_tells_what_its_workloads_cause_or_suffer(
+    cluster: Cluster, incident: Incident, web: WebSink, stated: dict[str, Any], *, is_told: bool
+) -> None:
+    tag_all(cluster)
+
+    assert told_by(cluster, web, **stated) is is_told
+
+
+def test_stall_concerns_everybody_who_uses_the_resource(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    tag_all(cluster)
+    Incident.objects.update(stalled_windows=3, victims=[], aggressors=[])
+
+    assert told_by(cluster, web, teams=["readers"])
+
+
+def test_workload_of_the_same_name_elsewhere_has_no_say(
+    cluster: Cluster, incident: Incident, web: WebSink
+) -> None:
+    other = make_cluster("other-fleet")
+    Workload.objects.filter(organisation=other.organisation).update(tags=["label.app=shop"])
+    Team.objects.create(organisation=other.organisation, name="sellers", tags=["label.app=shop"])
+
+    assert not told_by(cluster, web, teams=["sellers"], tags=["label.app=shop"])
+
+
 def test_cost_of_a_look_does_not_grow_with_rules_and_incidents(
     cluster: Cluster, web: WebSink
 ) -> None:
     """Of what is open, and told already."""
+
+    Workload.objects.update(tags=["tag=a"])
 
     def statements_of(number: int) -> int:
         for one in range(number):
@@ -482,12 +614,19 @@ def test_cost_of_a_look_does_not_grow_with_rules_and_incidents(
                 unit="iops", capacity=1000.0, mode="floor", threshold=15.0, activity_floor=1.0,
             )  # fmt: skip
             Incident.objects.create(
-                organisation=cluster.organisation, resource=made, started_at=NOW, windows=9
+                organisation=cluster.organisation, resource=made, started_at=NOW, windows=9,
+                victims=[{"workload": "web-1"}], stalled_windows=2,
+            )  # fmt: skip
+            Team.objects.create(
+                organisation=cluster.organisation, name=f"team {number} {one}", tags=["tag=a"]
             )
-            rule(hook(cluster, web), NOW, name=f"rule {number} {one}")
+            rule(
+                hook(cluster, web), NOW, name=f"rule {number} {one}", tags=["tag=a"],
+                teams=[f"team {number} {one}"],
+            )  # fmt: skip
         look(cluster.organisation.pk, now=NOW)
         with CaptureQueriesContext(connection) as captured:
             assert look(cluster.organisation.pk, now=NOW + MINUTE) == 0
         return len(captured)
 
-    assert statements_of(1) == statements_of(12) <= 12
+    assert statements_of(1) == statements_of(12) <= 15

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.models import Delivery, Incident, NotificationChannel, NotificationRule
+from advisor.models import Delivery, Incident, NotificationChannel, NotificationRule, Team
 from tests.advisor.notifications.receivers import WebSink
 from tests.advisor.notifications.support import pass_time
 from tests.advisor.scenario import Cluster
@@ -143,3 +143,34 @@ def test_channel_that_was_stopped_is_started_again(cluster: Cluster, web: WebSin
 
     (line,) = sluice_json("notify", "channels")
     assert line["state"] == "in use"
+
+
+def test_rule_of_a_team_and_a_tag_is_stated_and_shown(cluster: Cluster, web: WebSink) -> None:
+    Team.objects.create(organisation=cluster.organisation, name="shop", tags=["tag=a"])
+    sluice(*HOOK, web.url)
+
+    told = sluice(
+        "notify", "set-rule", "x", "--channel", "hook", "--team", "shop", "--tag", "label.app=db"
+    )
+
+    assert "shop, label.app=db" in told
+    (line,) = sluice_json("notify")["rules"]
+    assert (line["teams"], line["tags"]) == (["shop"], ["label.app=db"])
+    with pytest.raises(CommandError, match='there is no team "elsewhere"'):
+        sluice("notify", "set-rule", "x", "--channel", "hook", "--team", "elsewhere")
+
+
+def test_channel_that_gathers_keeps_its_address(cluster: Cluster, web: WebSink) -> None:
+    sluice(*HOOK, web.url)
+
+    told = sluice(
+        "notify", "set-channel", "hook", "--digest", "day", "--hour", "6",
+        "--zone", "Europe/Berlin",
+    )  # fmt: skip
+
+    assert "each day at 06:00 (Europe/Berlin)" in told
+    assert NotificationChannel.objects.get().address == web.url
+    with pytest.raises(CommandError, match="no channel"):
+        sluice("notify", "set-channel", "new", "--digest", "day")
+    with pytest.raises(CommandError, match="0 to 23"):
+        sluice("notify", "set-channel", "hook", "--digest", "day", "--hour", "25")

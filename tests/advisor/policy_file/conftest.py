@@ -16,7 +16,17 @@ from advisor.decisions.ladder_rules import state_rule
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.decisions.pools import set_pool
 from advisor.decisions.rollouts.steer import set_terms, stage_resource
-from advisor.models import LadderRule, LimitScope, Recurrence
+from advisor.decisions.teams import set_team
+from advisor.models import (
+    ChannelKind,
+    LadderRule,
+    LimitScope,
+    NotificationChannel,
+    NotificationRule,
+    Recurrence,
+    Resource,
+)
+from advisor.notifications.state import state_channel, state_notification_rule
 from tests.advisor.policy_file.site import PRODUCTION, SPARE, exported
 from tests.advisor.scenario import NOW, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
@@ -72,7 +82,30 @@ def file(db: None, tmp_path: Path) -> Path:
         longest_s=7200.0, goes_on_unsure=True,
     )  # fmt: skip
     stage_resource(resource=store, staged=True, actor=COMMAND_LINE, now=NOW)
+    _tell(acme, store)
     path = tmp_path / "site.yaml"
     path.write_text(exported())
-    Organisation.objects.create(slug=SPARE, name="Spare")
+    spare = Organisation.objects.create(slug=SPARE, name="Spare")
+    _set_channel(spare)
     return path
+
+
+def _set_channel(organisation: Organisation) -> NotificationChannel:
+    """No file has it, for it holds a secret: it is set on each server."""
+    return state_channel(
+        organisation=organisation, name="chat", kind=ChannelKind.WEBHOOK,
+        address="https://chat.example.org/very/secret", actor=COMMAND_LINE, now=NOW,
+    ).row  # fmt: skip
+
+
+def _tell(organisation: Organisation, store: Resource) -> None:
+    set_team(organisation=organisation, name="shop", tags=["label.team=shop"])
+    state_notification_rule(
+        NotificationRule(
+            organisation=organisation, name="nights", channel=_set_channel(organisation),
+            least=2, teams=["shop"], tags=["label.app=db", "tag=no"],
+            quiet=["Mon-Sun 22:00 9h", "Sat 09:00 2h"], zone="Europe/Berlin",
+            grave_anyway=False, tells_end=False,
+        ),
+        resources=[store], actor=COMMAND_LINE, now=NOW,
+    )  # fmt: skip

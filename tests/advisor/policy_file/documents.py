@@ -16,6 +16,7 @@ from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
     LadderEntry,
     MaintenanceEntry,
+    NotificationEntry,
     Place,
     PolicyFile,
     PoolEntry,
@@ -202,6 +203,22 @@ ROLLOUTS = st.builds(
 )
 
 
+def notifications(name: str, of: list[str]) -> st.SearchStrategy[NotificationEntry]:
+    some = st.sets(st.sampled_from(of), max_size=2).map(tuple) if of else st.just(())
+    return st.builds(
+        NotificationEntry,
+        name=st.just(name),
+        channel=st.just("chat"),
+        least=st.sampled_from(["congested", "promise_missed", "stalled"]),
+        resources=some,
+        tags=tags,
+        quiet=st.sampled_from([(), ("Fri 11:00 2h",), ("Sat 22:00 6h", "Mon-Fri 03:00 1h")]),
+        zone=st.sampled_from(["UTC", "Europe/Berlin"]),
+        grave_anyway=st.booleans(),
+        tells_end=st.booleans(),
+    ).map(settled)
+
+
 @st.composite
 def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
     """A whole file, of all sections."""
@@ -229,6 +246,10 @@ def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
             rollouts=draw(ROLLOUTS),
             ladder=tuple(
                 draw(rules(name, [one.name for one in stores]))
+                for name in draw(st.sets(FEW, max_size=2))
+            ),
+            notifications=tuple(
+                draw(notifications(name, [one.name for one in stores]))
                 for name in draw(st.sets(FEW, max_size=2))
             ),
         )

@@ -14,6 +14,7 @@ from advisor.decisions.policy_file.decide.document import PolicyFile
 from advisor.decisions.policy_file.decide.read import read_policy_file
 from advisor.decisions.policy_file.decide.write import policy_file_text
 from advisor.decisions.policy_file.present import exported, present_state
+from advisor.models import NotificationChannel
 from tests.advisor.policy_file.documents import FEW, documents
 from tests.advisor.scenario import NOW
 
@@ -42,6 +43,10 @@ def test_any_file_is_taken_over_after_any_other(first: PolicyFile, second: Polic
     with transaction.atomic():
         one = Organisation.objects.create(slug="one", name="One")
         other = Organisation.objects.create(slug="other", name="Other")
+        for own in (one, other):
+            NotificationChannel.objects.create(
+                organisation=own, name="chat", kind="webhook", address="https://c.example.org/"
+            )
         assert taken_over(one, first) == first
         # A resource of another kind or unit is refused, which other tests show.
         if not any(conflicts(second, present_state(one))):

@@ -32,6 +32,7 @@ EMPTY = PolicyFile(
     maintenance=(),
     rollouts=RolloutEntry(),
     ladder=(),
+    notifications=(),
 )
 SITES = documents(FEW)
 SECTIONS = [one.name for one in fields(PolicyFile) if one.name != "version"]

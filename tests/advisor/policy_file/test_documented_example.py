@@ -9,6 +9,7 @@ import pytest
 
 from accounts.models import Organisation
 from advisor.decisions.policy_file.decide.yaml_tree import MOST_CHARACTERS
+from advisor.models import NotificationChannel
 from tests.advisor.policy_file.site import exported, ran
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policy-file.md").read_text()
@@ -19,12 +20,16 @@ def test_documented_example_is_taken_over_and_exported_with_its_lines(tmp_path: 
     (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     file = tmp_path / "site.yaml"
     file.write_text(example)
-    Organisation.objects.create(slug="acme", name="Acme")
+    acme = Organisation.objects.create(slug="acme", name="Acme")
+    # Channels are set on the server.
+    NotificationChannel.objects.create(
+        organisation=acme, name="storage-team", kind="mail", address="ann@example.org"
+    )
 
     checked, applied = ran("validate", file), ran("apply", file)
 
     assert checked == (0, f"{file}: no problem\n")
-    assert applied[1].splitlines()[-2] == "12 made, 0 changed, 0 removed"
+    assert applied[1].splitlines()[-2] == "13 made, 0 changed, 0 removed"
     # The export says more only where a kind filled something in.
     added = {"unit", "mode", "threshold"}
     lines = exported("acme").splitlines()

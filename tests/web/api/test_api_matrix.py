@@ -53,6 +53,11 @@ BODIES: dict[str, Any] = {
     "change_rollout_terms": {"staged": True},
     "stop_all_rollouts": {"reason": "no"},
     "state_ladder_rule": {"name": "r"},
+    "state_notification_channel": {
+        "name": "c", "kind": "webhook", "address": "https://c.example.org/"
+    },
+    "state_rule_of_notifications": {"name": "n", "channel": "chat"},
+    "make_silence": {"until": "2026-11-21T00:00:00Z"},
     "note_on_incident": {"text": "seen"},
     "assign_incident": {"username": None},
     "make_token": {"name": "t", "scope": "read"},

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from advisor.models import (
     Delivery,
     DeliveryState,
+    Incident,
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
@@ -66,6 +67,33 @@ def test_channel_is_set_tried_and_removed_by_keys(
     assert tab.complaints == []
 
 
+def test_channel_is_made_a_digest_without_its_address(
+    chromium: Browser, server: str, tmp_path: Path, fleet: Fleet
+) -> None:
+    NotificationChannel.objects.create(
+        organisation=fleet.organisation, name="tickets", kind="webhook",
+        address="https://tickets.example.org/very/secret", secret="s3cret",
+    )  # fmt: skip
+    with visit(chromium, server, scheme="light") as tab:
+        tab.log_in("owner")
+        tab.go("/settings/notifications/")
+        page, keys = tab.page, tab.page.keyboard
+        page.get_by_role("link", name="Edit tickets").focus()
+        keys.press("Enter")
+        page.locator("#channel-rhythm").select_option("day")
+        page.locator("#channel-hour").focus()
+        keys.press("Control+A")
+        keys.type("6")
+        keys.press("Enter")
+        expect(page.get_by_text("Channel tickets is set.")).to_be_visible()
+        expect(page.get_by_text("each day at 06:00 (UTC)")).to_be_visible()
+        page.screenshot(path=tmp_path / "digest.png", full_page=True)
+
+    row = NotificationChannel.objects.get()
+    assert (row.rhythm, row.hour, row.address[-6:]) == ("day", 6, "secret")
+    assert tab.complaints == []
+
+
 def test_resource_is_silenced_by_keys_where_one_looks(
     chromium: Browser, server: str, tmp_path: Path, fleet: Fleet
 ) -> None:
@@ -85,4 +113,22 @@ def test_resource_is_silenced_by_keys_where_one_looks(
         page.screenshot(path=tmp_path / "silenced.png")
 
     assert NotificationSilence.objects.get().resource == fleet.resources["nfs-07"]
+    assert tab.complaints == []
+
+
+def test_link_of_a_message_leads_to_the_dialog_and_does_nothing_by_itself(
+    chromium: Browser, server: str, fleet: Fleet
+) -> None:
+    incident = Incident.objects.get(resource=fleet.resources["nfs-07"])
+    with visit(chromium, server, scheme="light") as tab:
+        tab.log_in("operator")
+        tab.go(f"/incidents/{incident.pk}/#silence-dialog")
+        expect(tab.page.get_by_role("dialog")).to_contain_text("Silence nfs-07?")
+        assert not NotificationSilence.objects.exists()
+        # What names no dialog opens none.
+        for other in ("#main", "#no-such", "#%"):
+            tab.go("/incidents/")
+            tab.go(f"/incidents/{incident.pk}/{other}")
+            expect(tab.page.get_by_role("dialog")).to_have_count(0)
+
     assert tab.complaints == []

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from accounts.roles import Action
 from advisor.core.detection.alarm_budget import LEAST_ALARMS_PER_WEEK
+from advisor.decisions import removing
 from advisor.decisions.alarm_budgets import follow_shared_budget, state_own_budget
 from advisor.decisions.inventory import add_resource, change_resource, set_queue_depth
 from advisor.models import ReservationMode, Resource, ResourceKind, State, ThresholdMode, Unit
@@ -213,7 +214,7 @@ def remove_resource(request: HttpRequest, pk: Pk) -> Any:
     """Remove a resource with its allocations and history."""
     workspace, row = _held(request, pk)
     noted(workspace, "remove resource", row.name)
-    row.delete()
+    removing.remove_resource(row)
     return Status(204, None)
 
 

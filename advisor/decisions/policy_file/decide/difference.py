@@ -232,6 +232,7 @@ def conflicts(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
         if old is not None:
             yield from _of_places(one, old, present)
     yield from _without_resource(wanted, present, after)
+    yield from _of_notifications(wanted, present, after)
 
 
 def _of_places(new: ResourceEntry, old: ResourceEntry, present: Present) -> Iterator[Conflict]:
@@ -268,6 +269,29 @@ def _without_resource(
             what += "resource" if rules is not None else "resource any more; it would go with it"
             section = "ladder" if rules is not None else "resources"
             yield Conflict(section=section, key=rule.key, what=what)
+
+
+def _of_notifications(
+    wanted: PolicyFile, present: Present, resources: Mapping[str, ResourceEntry]
+) -> Iterator[Conflict]:
+    """Rules that name what is not there; a team that was gone before is no news."""
+    rules, before = wanted.notifications, present.document.notifications or ()
+    had = {one.name for one in present.document.teams or ()}
+    has = had if wanted.teams is None else {one.name for one in wanted.teams}
+    for rule in before if rules is None else rules:
+        named = f'the rule "{rule.name}" of notifications names'
+        for name in rule.resources:
+            if name not in resources:
+                what = f'{named} "{name}", which is no resource'
+                if rules is None:
+                    what += " any more; it would tell of all"
+                section = "resources" if rules is None else "notifications"
+                yield Conflict(section=section, key=rule.key, what=what)
+        for name in rule.teams:
+            if name not in has and (name in had or rule not in before):
+                what = f'{named} the team "{name}", which is none'
+                section = "teams" if rules is None else "notifications"
+                yield Conflict(section=section, key=rule.key, what=what)
 
 
 def _beside(

@@ -46,6 +46,8 @@ AdviceKind: TypeAlias = Literal[
     "host_placement", "limit_check",
 ]  # fmt: skip
 """Those of the registry, whose kinds read rows."""
+SeverityWord: TypeAlias = Literal["congested", "promise_missed", "stalled"]
+"""Those of `core.notifying.Severity`."""
 Name: TypeAlias = Annotated[str, Says(text="its name", longest=200)]
 
 
@@ -296,6 +298,35 @@ class RolloutEntry:
     ] = "waits"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationEntry:
+    """What is told by a channel; the channel is set on the server, for it holds a secret."""
+
+    name: Name
+    channel: Annotated[str, Says(text="name of the channel", longest=200)]
+    least: Annotated[SeverityWord, Says(text="how grave it is at least")] = "congested"
+    resources: Annotated[tuple[str, ...], Says(text="what of; none: all")] = ()
+    teams: Annotated[
+        tuple[str, ...], Says(text="what their workloads cause or suffer; none: whatever it is")
+    ] = ()
+    tags: Annotated[
+        tuple[str, ...],
+        Says(text="what workloads with one cause or suffer, such as label.app=shop"),
+    ] = ()
+    quiet: Annotated[
+        tuple[str, ...], Says(text="told together at their end, such as Mon-Sun 22:00 9h")
+    ] = ()
+    zone: Annotated[str, Says(text="time zone of the quiet hours", longest=60)] = "UTC"
+    grave_anyway: Annotated[
+        bool, Says(text="a stall is told at once, in quiet hours and by a digest too")
+    ] = True
+    tells_end: Annotated[bool, Says(text="it is told too that it is over")] = True
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
 Entry: TypeAlias = (
     ResourceEntry
     | WorkloadEntry
@@ -303,6 +334,7 @@ Entry: TypeAlias = (
     | PoolEntry
     | MaintenanceEntry
     | LadderEntry
+    | NotificationEntry
     | TeamEntry
 )
 
@@ -341,9 +373,13 @@ class PolicyFile:
     ladder: Annotated[
         tuple[LadderEntry, ...] | None, Says(text="rules of when advice may be approved")
     ] = None
+    notifications: Annotated[
+        tuple[NotificationEntry, ...] | None, Says(text="rules of who is told of incidents")
+    ] = None
 
 
 LISTED = (
     "resources", "workloads", "teams", "allocations", "pools", "maintenance", "ladder",
+    "notifications",
 )  # fmt: skip
 """The sections of entries."""

@@ -9,6 +9,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
+from advisor.core.notifying import Rule, problems_of_lengths, problems_of_rule
 from advisor.core.resource import Tier
 from advisor.core.tags import problems_of_tags
 from advisor.decisions.policy_file.decide.document import (
@@ -16,6 +17,7 @@ from advisor.decisions.policy_file.decide.document import (
     Entry,
     LadderEntry,
     MaintenanceEntry,
+    NotificationEntry,
     PolicyFile,
     PoolEntry,
     ResourceEntry,
@@ -54,6 +56,13 @@ def settled(entry: AnyEntry) -> AnyEntry:
             return replace(entry, members=tuple(sorted(set(entry.members))))
         case WorkloadEntry() | TeamEntry():
             return replace(entry, tags=tuple(sorted(set(entry.tags))))
+        case NotificationEntry():
+            return replace(
+                entry,
+                resources=tuple(sorted(set(entry.resources))),
+                teams=tuple(sorted(set(entry.teams))),
+                tags=tuple(sorted(set(entry.tags))),
+            )
         case MaintenanceEntry():
             return replace(
                 entry,
@@ -85,6 +94,7 @@ def ordered(document: PolicyFile) -> PolicyFile:
         pools=_by_key(document.pools),
         maintenance=_by_key(document.maintenance),
         ladder=_by_key(document.ladder),
+        notifications=_by_key(document.notifications),
     )
 
 
@@ -110,6 +120,8 @@ def problems_of(entry: Entry | RolloutEntry) -> Iterator[str]:
             yield from _of_maintenance(entry)
         case LadderEntry():
             yield from problems_of_ladder(entry)
+        case NotificationEntry():
+            yield from _of_notifications(entry)
         case RolloutEntry():
             yield from _of_rollouts(entry)
         case WorkloadEntry():
@@ -178,6 +190,13 @@ def _of_allocation(entry: AllocationEntry) -> Iterator[str]:
             yield f"selector: {error.problem}"
         if kind == HOST_TRAFFIC:
             yield f"selector: {kind} is the host's own traffic, which has its part of each uplink"
+
+
+def _of_notifications(entry: NotificationEntry) -> Iterator[str]:
+    yield from problems_of_lengths(resources=entry.resources, teams=entry.teams)
+    yield from problems_of_rule(
+        Rule(name=entry.name, tags=frozenset(entry.tags), quiet=entry.quiet, zone=entry.zone)
+    )
 
 
 def _of_maintenance(entry: MaintenanceEntry) -> Iterator[str]:
