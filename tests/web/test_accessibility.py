@@ -66,6 +66,7 @@ PAGES: dict[str, Addresses] = {
     "workload": lambda _: f"/workloads/{Workload.objects.get(name='db-orders').pk}/",
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
+    "reports": lambda _: "/reports/?period=days&first=2026-11-20&last=2026-11-20",
     "members": lambda _: "/settings/members/",
     "teams": lambda _: "/teams/",
     "team": lambda fleet: f"/teams/{_team(fleet).pk}/",

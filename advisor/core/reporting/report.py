@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.reporting.period import Period
-from advisor.core.reporting.promise import PromiseMinutes
+from advisor.core.reporting.promise import PromiseMinutes, added
+from advisor.core.resource import Tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +70,30 @@ class Report:
     lost_min: float
     incidents: ReportedIncidents
     gaps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedTier:
+    """All workloads of a tier together."""
+
+    tier: str
+    workloads: int
+    minutes: PromiseMinutes
+    lost_min: float
+
+
+def by_tier(report: Report) -> list[ReportedTier]:
+    """The tiers that have workloads, those that are promised most first."""
+    own: dict[str, list[ReportedWorkload]] = defaultdict(list)
+    for one in report.workloads:
+        own[one.tier].append(one)
+    order = list(map(str, Tier))
+    return [
+        ReportedTier(
+            tier=tier,
+            workloads=len(rows),
+            minutes=added(one.minutes for one in rows),
+            lost_min=sum(one.lost_min for one in rows),
+        )
+        for tier, rows in sorted(own.items(), key=lambda item: order.index(item[0]))
+    ]
