@@ -44,12 +44,12 @@ def csv_of(report: Report) -> str:
     return out.getvalue()
 
 
-def file_name(report: Report, ending: str) -> str:
-    """What a file with it is called; letters that every system takes."""
+def file_name(report: Report) -> str:
+    """What a file with it is called but for its ending; letters that every system takes."""
     days = f"{report.period.first}"
     if report.period.last != report.period.first:
         days += f"-to-{report.period.last}"
-    return f"sluice-report-{days}.{ending}"
+    return f"sluice-report-{days}"
 
 
 def _cell(value: object) -> object:

@@ -11,9 +11,8 @@ from advisor.core.reporting.period import Period, Recurring, read_period
 from advisor.core.weekly_window import zone_of
 from advisor.errors import InventoryError
 from advisor.models import Team
+from advisor.models.report import LONGEST_TAG
 from advisor.queries.report_subject import ReportSubject
-
-LONGEST_TAG = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

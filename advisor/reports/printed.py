@@ -10,9 +10,9 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from advisor.core.reporting.report import Report
-from advisor.core.reporting.words import Line, words_of, workload_line
+from advisor.core.reporting.words import Line
 from advisor.errors import ExportImpossible
+from advisor.reports.written import WrittenReport
 
 log = logging.getLogger(__name__)
 
@@ -21,14 +21,14 @@ FIELDS = ("kept %", "asked", "missed", "lost", "limited", "incidents", "tier")
 WIDTHS = (8, 9, 9, 9, 9, 9)
 
 
-def printed(report: Report) -> str:
+def printed(report: WrittenReport) -> str:
     """The HTML of the document."""
-    lines = [workload_line(one) for one in report.workloads]
+    lines = report.lines
     is_long = len(lines) > MOST_IN_TABLE
     title = f"The {MOST_IN_TABLE} workloads that missed most" if is_long else "Workloads"
     return rendered(
         "reports/print.html",
-        words=words_of(report),
+        words=report.words,
         lines=lines[:MOST_IN_TABLE],
         lines_title=title,
         listing_head=_columns(*FIELDS, "workload, on"),

@@ -17,6 +17,8 @@ from advisor.models import (
     NotificationRule,
     NotificationSilence,
     Recommendation,
+    ReportSubscription,
+    SharedReport,
     Team,
     Workload,
 )
@@ -50,6 +52,23 @@ def _notified(fleet: Fleet) -> str:
     return "/settings/notifications/"
 
 
+def _sent(fleet: Fleet) -> str:
+    """The page of reports that leave the house, with a row in each of its tables."""
+    channel, _ = NotificationChannel.objects.get_or_create(
+        organisation=fleet.organisation, name="letters", kind="mail", address="a@example.org"
+    )
+    later = fleet.now + timedelta(hours=1)
+    ReportSubscription.objects.get_or_create(
+        organisation=fleet.organisation, name="mondays", channel=channel,
+        defaults={"every": "weekly", "hour": 7, "due_at": later},
+    )  # fmt: skip
+    SharedReport.objects.get_or_create(
+        organisation=fleet.organisation, title="All of Northgate", written={}, made_by="owner",
+        made_at=fleet.now, expires_at=later,
+    )  # fmt: skip
+    return "/reports/sent/"
+
+
 PAGES: dict[str, Addresses] = {
     "overview": lambda _: "/",
     "recommendations": lambda _: "/recommendations/",
@@ -67,6 +86,7 @@ PAGES: dict[str, Addresses] = {
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
     "reports": lambda _: "/reports/?period=days&first=2026-11-20&last=2026-11-20",
+    "sent reports": _sent,
     "members": lambda _: "/settings/members/",
     "teams": lambda _: "/teams/",
     "team": lambda fleet: f"/teams/{_team(fleet).pk}/",

@@ -33,6 +33,8 @@ from advisor.models import (
     PolicyRollout,
     Pool,
     Recommendation,
+    ReportSubscription,
+    SharedReport,
     Team,
     Workload,
 )
@@ -70,6 +72,8 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "maintenance": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
     "channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
     "notification-rules": lambda _: NotificationRule.objects.order_by("pk")[0].pk,
+    "subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
+    "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
@@ -167,6 +171,14 @@ def imported(fleet: Fleet) -> Fleet:
     NotificationSilence.objects.create(
         organisation=fleet.organisation, until=fleet.now, made_by="somebody"
     )
+    ReportSubscription.objects.create(
+        organisation=fleet.organisation, name="mondays", channel=channel, every="weekly", hour=7,
+        due_at=fleet.now,
+    )  # fmt: skip
+    SharedReport.objects.create(
+        organisation=fleet.organisation, title="All of Northgate", written={}, made_by="somebody",
+        made_at=fleet.now, expires_at=fleet.now,
+    )  # fmt: skip
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0
     )

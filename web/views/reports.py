@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -16,11 +16,13 @@ from advisor.core.reporting.report import Report
 from advisor.core.reporting.words import words_of, workload_line
 from advisor.errors import ExportImpossible, InventoryError
 from advisor.models import Team
+from advisor.models.report import LONGEST_TAG
 from advisor.queries.report import read_report
-from advisor.reports.as_csv import csv_of, file_name
-from advisor.reports.asked import LONGEST_TAG, AskedReport, period_of_asked, subject_of
+from advisor.reports.asked import AskedReport, period_of_asked, subject_of
 from advisor.reports.pdf import pdf_of
 from advisor.reports.printed import printed
+from advisor.reports.shared import DAYS
+from advisor.reports.written import WrittenReport, written
 from web.access import Workspace, workspace_view
 from web.page import render_page
 
@@ -40,16 +42,12 @@ PERIODS = (
 def reports(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     """The report that the address asks for, of last week without any words."""
     now = timezone.now()
-    asked = asked_in(request)
+    asked = asked_in(request, request.GET)
     try:
-        report = _read(workspace, asked, now)
-        match request.GET.get("format"):
-            case "csv":
-                return _file(csv_of(report).encode(), "text/csv; charset=utf-8", report, "csv")
-            case "pdf":
-                return _file(pdf_of(printed(report)), "application/pdf", report, "pdf")
-            case _:
-                return _page(request, workspace, asked, report, now)
+        report = read_asked(workspace, asked, now)
+        if file := file_answer(request, written(report)):
+            return file
+        return _page(request, workspace, asked, report, now)
     except InventoryError as error:
         return _refused(request, workspace, asked, f"{error}.", now, status=400)
     except ExportImpossible as error:
@@ -57,22 +55,30 @@ def reports(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         return _refused(request, workspace, asked, said, now, status=503)
 
 
-def asked_in(request: HttpRequest) -> AskedReport:
-    """What the address asks for; days are those of the reader."""
-    query = request.GET
+def asked_in(request: HttpRequest, query: QueryDict) -> AskedReport:
+    """What an address or a form asks for; days are those of the reader."""
     period = query.get("period", str(Recurring.LAST_WEEK))
     if period == STATED:
         period = f"{query.get('first', '')}{BETWEEN}{query.get('last', '')}"
-    own_zone = getattr(getattr(request.user, "profile", None), "time_zone", "")
     return AskedReport(
         period=period,
-        zone=query.get("zone", "") or own_zone or "UTC",
+        zone=query.get("zone", "") or readers_zone(request) or "UTC",
         team=query.get("team", ""),
         tag=query.get("tag", "").strip(),
     )
 
 
-def _read(workspace: Workspace, asked: AskedReport, now: datetime) -> Report:
+def readers_zone(request: HttpRequest) -> str:
+    """That of the reader's profile; empty if it is that of the browser."""
+    return getattr(getattr(request.user, "profile", None), "time_zone", "")
+
+
+def zone_names() -> list[str]:
+    """All that can be chosen."""
+    return sorted(available_timezones())
+
+
+def read_asked(workspace: Workspace, asked: AskedReport, now: datetime) -> Report:
     if asked.period == BETWEEN:
         raise InventoryError("state the first and the last day of the period")
     period = period_of_asked(asked, now=now)
@@ -80,9 +86,16 @@ def _read(workspace: Workspace, asked: AskedReport, now: datetime) -> Report:
     return read_report(subject, period, now=now)
 
 
-def _file(content: bytes, media: str, report: Report, ending: str) -> HttpResponse:
-    answer = HttpResponse(content, content_type=media)
-    name = file_name(report, ending)
+def file_answer(request: HttpRequest, report: WrittenReport) -> HttpResponse | None:
+    """The file that the address asks for; None if it asks for the page."""
+    match request.GET.get("format"):
+        case "csv":
+            answer = HttpResponse(report.csv, content_type="text/csv; charset=utf-8")
+        case "pdf":
+            answer = HttpResponse(pdf_of(printed(report)), content_type="application/pdf")
+        case _:
+            return None
+    name = f"{report.file_name}.{request.GET['format']}"
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     answer.headers["Cache-Control"] = "no-store"
     return answer
@@ -131,11 +144,13 @@ def _form(request: HttpRequest, workspace: Workspace, asked: AskedReport) -> dic
         "section": "reports",
         "asked": asked,
         "periods": PERIODS,
+        "stated": STATED,
         "chosen": STATED if stated else asked.period,
         "first": request.GET.get("first", ""),
         "last": request.GET.get("last", ""),
-        "zones": sorted(available_timezones()),
-        "is_readers_zone": "zone" in request.GET or asked.zone != "UTC",
+        "zones": zone_names(),
+        "has_zone": bool(request.GET.get("zone") or readers_zone(request)),
+        "share_days": DAYS,
         "teams": workspace.scope.rows(Team),
         "longest_tag": LONGEST_TAG,
     }

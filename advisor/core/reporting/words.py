@@ -89,7 +89,11 @@ class ReportWords:
     incidents: tuple[IncidentLine, ...]
     more_incidents: int
     gaps: tuple[str, ...]
-    meanings: tuple[tuple[str, str], ...] = tuple(MEANINGS.items())
+
+    @property
+    def meanings(self) -> list[tuple[str, str]]:
+        """What the figures are."""
+        return list(MEANINGS.items())
 
 
 def words_of(report: Report) -> ReportWords:

@@ -44,7 +44,10 @@ class Mail:
             # Who gets it twice, because an answer was lost, sees one.
             headers={"Message-ID": f"<{key}@sluice>", "Date": formatdate(localtime=True)},
         )
-        letter.attach_alternative(_html(message), "text/html")
+        own = place.letter
+        letter.attach_alternative(own.html if own else _html(message), "text/html")
+        if own and own.file:
+            letter.attach(own.file_name, own.file, "application/pdf")
         try:
             letter.send()
         except smtplib.SMTPRecipientsRefused as error:

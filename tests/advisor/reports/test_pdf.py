@@ -23,12 +23,13 @@ from advisor.core.reporting.report import Report, ReportedIncidents, ReportedWor
 from advisor.errors import ExportImpossible
 from advisor.reports import pdf
 from advisor.reports.printed import MOST_IN_TABLE, printed
+from advisor.reports.written import WrittenReport, written
 
 NOW = datetime(2026, 11, 23, 6, tzinfo=UTC)
 MOST_S, MOST_BYTES = 10.0, 5_000_000
 
 
-def report(count: int, *, name: str = "db-{}") -> Report:
+def report(count: int, *, name: str = "db-{}") -> WrittenReport:
     workloads = tuple(
         ReportedWorkload(
             name=name.format(number), tier="high", resources=("nfs-07",), lost_min=1.0,
@@ -36,7 +37,7 @@ def report(count: int, *, name: str = "db-{}") -> Report:
         )
         for number in range(count)
     )  # fmt: skip
-    return Report(
+    found = Report(
         organisation="Acme",
         subject="all workloads",
         period=read_period("2026-11-20", ZoneInfo("UTC"), now=NOW),
@@ -47,6 +48,7 @@ def report(count: int, *, name: str = "db-{}") -> Report:
         incidents=ReportedIncidents(rows=(), count=0),
         gaps=(),
     )
+    return written(found)
 
 
 def pages(made: bytes) -> int:

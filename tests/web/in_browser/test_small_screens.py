@@ -94,6 +94,7 @@ def paths(resource: Resource) -> list[str]:
         f"/resources/{uplink.pk}/what-if/?hours=1",
         "/health-of-sluice/",
         f"/reports/?period=days&first={today}&last={today}",
+        "/reports/sent/",
         "/settings/members/",
         "/settings/profile/",
         "/settings/tokens/",
