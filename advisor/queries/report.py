@@ -13,6 +13,12 @@ from advisor.history.stored.retention import exact_since
 from advisor.models import Allocation, Workload
 from advisor.queries.report_incidents import Losses, read_losses
 from advisor.queries.report_minutes import read_promise_minutes
+from advisor.queries.report_resources import (
+    read_actions,
+    read_full_days,
+    read_latencies,
+    reported_resources,
+)
 from advisor.queries.report_subject import ReportSubject, reported_of
 
 NO_PROMISE = "nothing is reserved for it"
@@ -25,6 +31,7 @@ def read_report(subject: ReportSubject, period: Period, *, now: datetime) -> Rep
     reported = reported_of(subject, since=period.since)
     minutes = read_promise_minutes(reported.allocations, period)
     losses = read_losses(subject, reported, period, now=now)
+    resources = reported_resources(subject, reported)
     lines = [
         _line(reported.workloads[key], own, minutes, losses) for key, own in reported.by_workload()
     ]
@@ -38,6 +45,9 @@ def read_report(subject: ReportSubject, period: Period, *, now: datetime) -> Rep
         lost_min=sum(losses.lost_min.values()),
         incidents=losses.incidents,
         gaps=tuple(_gaps(subject, period, lines, now=now)),
+        latencies=tuple(read_latencies(resources, period)),
+        actions=read_actions(subject, reported, resources, period),
+        full_days=tuple(read_full_days(resources)),
     )
 
 

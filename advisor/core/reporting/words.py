@@ -7,8 +7,18 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from advisor.core.enumeration import listed
+from advisor.core.quantity import format_rate
 from advisor.core.reporting.promise import KEPT_RATIO, PromiseMinutes
-from advisor.core.reporting.report import Report, ReportedIncident, ReportedWorkload, by_tier
+from advisor.core.reporting.report import (
+    Report,
+    ReportedAction,
+    ReportedFullDay,
+    ReportedIncident,
+    ReportedLatency,
+    ReportedRate,
+    ReportedWorkload,
+    by_tier,
+)
 
 EN_DASH = "\N{EN DASH}"
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -26,6 +36,15 @@ MEANINGS = {
         "what it is entitled to is 30 minutes. Planned maintenance takes none."
     ),
     "Missed": "Minutes in which what is reserved was wanted and was not there.",
+    "Latency": (
+        "What an I/O took on the mean of a window of the datastore: in 95 and in 99 % of the "
+        "windows with I/O it was not more."
+    ),
+    "Prediction": (
+        "What a policy was told to do, beside the rates that were measured while every host had "
+        "it. The error is a part of the capacity; held means that none missed by more than 5 %."
+    ),
+    "Full": "When demand comes near to what there is: between these days in 80 % of outcomes.",
     "At own limit": (
         "Minutes in which the workload's own limit held it back. It breaks no promise."
     ),
@@ -77,6 +96,37 @@ class IncidentLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyLine:
+    """A row of datastores; `is_above` where the 95 % are above the threshold."""
+
+    resource: str
+    p95: str
+    p99: str
+    threshold: str
+    is_above: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionLine:
+    """A row of what was done: `brought` is what was measured, `prediction` how that was told."""
+
+    at: str
+    resource: str
+    summary: str
+    brought: tuple[str, ...]
+    prediction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullDayLine:
+    """A row of what becomes full."""
+
+    subject: str
+    between: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportWords:
     """All of a report but its workloads one by one; `says` is what it comes to."""
 
@@ -89,6 +139,10 @@ class ReportWords:
     incidents: tuple[IncidentLine, ...]
     more_incidents: int
     gaps: tuple[str, ...]
+    latencies: tuple[LatencyLine, ...] = ()
+    actions: tuple[ActionLine, ...] = ()
+    more_actions: int = 0
+    full_days: tuple[FullDayLine, ...] = ()
 
     @property
     def meanings(self) -> list[tuple[str, str]]:
@@ -119,6 +173,10 @@ def words_of(report: Report) -> ReportWords:
         incidents=tuple(_incident(one, zone) for one in report.incidents.rows),
         more_incidents=report.incidents.count - len(report.incidents.rows),
         gaps=report.gaps,
+        latencies=tuple(map(_latency, report.latencies)),
+        actions=tuple(_action(one, zone) for one in report.actions.rows),
+        more_actions=report.actions.count - len(report.actions.rows),
+        full_days=tuple(map(_full_day, report.full_days)),
     )
 
 
@@ -185,6 +243,19 @@ def _figures(report: Report) -> tuple[Figure, ...]:
         Figure(name="At own limits", value=minutes_text(own.throttled), unit="min"),
         Figure(name="Incidents", value=f"{report.incidents.count}", note=note),
         Figure(name="Workloads", value=f"{len(report.workloads)}"),
+        _predictions(report),
+    )
+
+
+def _predictions(report: Report) -> Figure:
+    found = report.actions
+    if found.error_ratio is None:
+        done = f"{found.count} policies were published" if found.count else "nothing was changed"
+        return Figure(name="Predictions held", value=EN_DASH, note=f"{done}, none was scored")
+    return Figure(
+        name="Predictions held",
+        value=f"{found.held} of {found.scored}",
+        note=f"mean error {found.error_ratio:.1%} of the capacity".replace("%", " %"),
     )
 
 
@@ -223,6 +294,52 @@ def _incident(one: ReportedIncident, zone: ZoneInfo) -> IncidentLine:
         victims=listed([plain_name(name) for name in one.victims]) or "nobody here",
         culprits=listed([plain_name(name) for name in one.culprits]) or "nobody who can be named",
         planned=one.planned,
+    )
+
+
+def _latency(one: ReportedLatency) -> LatencyLine:
+    threshold = one.threshold_ms
+    return LatencyLine(
+        resource=one.resource,
+        p95=_ms(one.p95_ms),
+        p99=_ms(one.p99_ms),
+        threshold=EN_DASH if threshold is None else _ms(threshold),
+        is_above=threshold is not None and one.p95_ms > threshold,
+    )
+
+
+def _ms(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def _action(one: ReportedAction, zone: ZoneInfo) -> ActionLine:
+    prediction = one.gap
+    if one.held is not None and one.error_ratio is not None:
+        word = "held" if one.held else "missed"
+        prediction = f"{word}, mean error {100 * one.error_ratio:.1f} %"
+    return ActionLine(
+        at=_moment(one.at, zone),
+        resource=one.resource,
+        summary=plain_name(one.summary),
+        brought=tuple(map(_rate, one.rates)),
+        prediction=prediction,
+    )
+
+
+def _rate(one: ReportedRate) -> str:
+    before, predicted, measured = (
+        format_rate(value, one.unit) for value in (one.before, one.predicted, one.measured)
+    )
+    was = "" if one.before is None else f"{before} to "
+    return f"{plain_name(one.workload)}: {was}{measured}, {predicted} predicted"
+
+
+def _full_day(one: ReportedFullDay) -> FullDayLine:
+    latest = f"{one.latest}" if one.latest else f"a day after {one.until}"
+    return FullDayLine(
+        subject=one.subject,
+        between=f"{one.soonest} and {latest}",
+        about=f"{one.median}" if one.median else EN_DASH,
     )
 
 

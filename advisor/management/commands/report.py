@@ -14,6 +14,7 @@ from accounts.table import table
 from advisor.core.enumeration import listed
 from advisor.core.reporting.period import Recurring
 from advisor.core.reporting.report import Report
+from advisor.core.reporting.words import ReportWords, words_of
 from advisor.errors import InventoryError
 from advisor.management.product_command import ProductCommand
 from advisor.queries.report import read_report
@@ -22,6 +23,8 @@ from advisor.reports.asked import AskedReport, period_of_asked, subject_of
 
 MOST_ROWS = 50
 """Of the table for people; CSV and JSON have all."""
+MOST_LINES = 10
+"""Of each of what follows the table; JSON has all of it."""
 
 
 class Command(ProductCommand):
@@ -85,11 +88,30 @@ def _text(report: Report) -> str:
         lines += ["", table(rows, COLUMNS)]
     if (more := len(report.workloads) - MOST_ROWS) > 0:
         lines.append(f"{more} more workloads; --csv has all")
-    for one in report.incidents.rows[:10]:
+    for one in report.incidents.rows[:MOST_LINES]:
         planned = f", planned: {one.planned}" if one.planned else ""
         lines.append(
             f"{one.since:%Y-%m-%d %H:%M} UTC {one.resource}: {one.minutes:.0f} min, "
             f"{one.lost_min:.1f} lost by {listed(one.victims[:3]) or 'nobody here'}; caused by "
             f"{listed(one.culprits[:3]) or 'nobody who can be named'}{planned}"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *_of_resources(words_of(report))])
+
+
+def _of_resources(words: ReportWords) -> list[str]:
+    """What was done, the latency of storage, and what becomes full."""
+    done = [
+        f"{one.at} {one.resource}: {one.summary}; {', '.join(one.brought) or 'not measured'}; "
+        f"prediction: {one.prediction or 'none was made'}"
+        for one in words.actions[:MOST_LINES]
+    ]
+    latencies = [
+        f"{one.resource}: {one.p95} ms in 95 %, {one.p99} ms in 99 % of windows, "
+        f"threshold {one.threshold} ms"
+        for one in words.latencies[:MOST_LINES]
+    ]
+    full = [
+        f"{one.subject}: full between {one.between}, about {one.about} (80 %)"
+        for one in words.full_days[:MOST_LINES]
+    ]
+    return done + latencies + full
