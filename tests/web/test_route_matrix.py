@@ -73,6 +73,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
     "notification-rules": lambda _: NotificationRule.objects.order_by("pk")[0].pk,
     "subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
+    "report-subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
     "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,

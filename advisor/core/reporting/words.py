@@ -29,13 +29,17 @@ DIRECTION_MARKS = dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(
 MEANINGS = {
     "Promise kept": (
         "Of the minutes in which a workload wanted as much as is reserved for it, the part in "
-        f"which it got at least {KEPT_RATIO:.0%} of that. A workload that wanted less has none."
+        f"which it got at least {100 * KEPT_RATIO:.0f} % of that. "
+        "A workload that wanted less has none."
     ),
     "Lost": (
         "Minutes of full service that incidents took: an hour in which a workload had half of "
         "what it is entitled to is 30 minutes. Planned maintenance takes none."
     ),
     "Missed": "Minutes in which what is reserved was wanted and was not there.",
+    "At own limit": (
+        "Minutes in which the workload's own limit held it back. It breaks no promise."
+    ),
     "Latency": (
         "What an I/O took on the mean of a window of the datastore: in 95 and in 99 % of the "
         "windows with I/O it was not more."
@@ -45,9 +49,6 @@ MEANINGS = {
         "it. The error is a part of the capacity; held means that none missed by more than 5 %."
     ),
     "Full": "When demand comes near to what there is: between these days in 80 % of outcomes.",
-    "At own limit": (
-        "Minutes in which the workload's own limit held it back. It breaks no promise."
-    ),
 }
 """What the figures of a report are."""
 

@@ -53,6 +53,7 @@ BODIES: dict[str, Any] = {
     "change_rollout_terms": {"staged": True},
     "stop_all_rollouts": {"reason": "no"},
     "state_ladder_rule": {"name": "r"},
+    "state_report_subscription": {"name": "r", "channel": "chat", "every": "daily"},
     "note_on_incident": {"text": "seen"},
     "assign_incident": {"username": None},
     "make_token": {"name": "t", "scope": "read"},
