@@ -49,6 +49,7 @@ def test_csv_has_the_figures_of_the_page(viewer: Client) -> None:
     assert round(float(rows["db-orders"]["lost_min"])) == float(cells["Lost, min"])
 
 
+@pytest.mark.pdf
 def test_pdf_is_a_file(viewer: Client) -> None:
     answer = viewer.get("/reports/", {**DAY, "format": "pdf"})
 

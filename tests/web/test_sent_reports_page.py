@@ -126,6 +126,7 @@ def share(admin: Client) -> str:
     return next(one["href"] for one in page.elements("a") if "/reports/of/" in one["href"])
 
 
+@pytest.mark.pdf
 def test_link_opens_the_report_for_who_is_not_logged_in_as_it_was(
     admin: Client, fleet: Fleet
 ) -> None:

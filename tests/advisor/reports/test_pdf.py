@@ -63,6 +63,7 @@ def pages(made: bytes) -> int:
     return sum(len(re.findall(rb"/Type /Page\b(?!s)", one)) for one in unpacked)
 
 
+@pytest.mark.pdf
 def test_two_thousand_workloads_are_many_pages_in_bounded_time_and_size() -> None:
     began_s = time.monotonic()
     made = pdf.pdf_of(printed(report(2000)))
@@ -106,6 +107,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
+@pytest.mark.pdf
 def test_renderer_fetches_nothing(asked: tuple[str, list[str]], tmp_path: Path) -> None:
     address, found = asked
     secret = tmp_path / "secret.css"
@@ -137,6 +139,7 @@ def test_missing_library_is_named() -> None:
         pdf.pdf_of("<p>text</p>", program=(sys.executable, "-c", WITHOUT_PANGO))
 
 
+@pytest.mark.pdf
 def test_missing_fonts_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     none = tmp_path / "fonts.conf"
     none.write_text('<?xml version="1.0"?><fontconfig></fontconfig>')

@@ -85,6 +85,7 @@ def work(now: datetime) -> None:
             pass
 
 
+@pytest.mark.pdf
 def test_letter_has_the_figures_and_the_pdf_at_its_hour_and_once(
     cluster: Cluster, mail: MailSink
 ) -> None:
