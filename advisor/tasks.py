@@ -437,13 +437,33 @@ def send_messages(organisation_id: int) -> None:
 
 
 @shared_task
+def report_everywhere() -> None:
+    """Queue the organisations with a report that is due to be sent."""
+    from advisor.reports import subscriptions
+
+    due = [(one, one) for one in subscriptions.organisations_with_due_reports(now=timezone.now())]
+    _queue_turns(make_reports, due, most=MOST_UPLOADS)
+
+
+@shared_task
+def make_reports(organisation_id: int) -> None:
+    """Make one of the reports of an organisation that are due, and have it sent."""
+    from advisor.reports import subscriptions
+
+    if subscriptions.make_next(organisation_id, now=timezone.now()):
+        send_everywhere.apply_async()
+
+
+@shared_task
 def tidy() -> None:
     """Expire old recommendations and delete states beyond retention."""
     from advisor.decisions import moving
     from advisor.notifications import look
     from advisor.pipeline import upkeep
+    from advisor.reports import shared
 
     upkeep.tidy(now=timezone.now())
+    shared.forget_expired(now=timezone.now())
     look.forget_old(now=timezone.now())
     moving.end_without_command(now=timezone.now())
 

@@ -30,6 +30,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # People are told within half a minute.
     "notify": {"task": "advisor.tasks.notify_everywhere", "schedule": 10.0},
     "send": {"task": "advisor.tasks.send_everywhere", "schedule": 5.0},
+    # A report is due at an hour of a day.
+    "report": {"task": "advisor.tasks.report_everywhere", "schedule": 30.0},
     # Each threshold once an hour, for the hour that comes.
     "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     # Somebody waits for the report.

@@ -52,7 +52,10 @@ QUEUES = (
         hard_limit_s=50,
         expires_s=60,
     ),
-    WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
+    WorkQueue(
+        name="report",
+        tasks=("import_everywhere", "import_upload", "report_everywhere", "make_reports"),
+    ),
     # A command that moves a workload may take minutes, and its advice is good for few.
     WorkQueue(name=MOVES, tasks=("carry_out_everywhere", "carry_out")),
     WorkQueue(

@@ -49,6 +49,12 @@ class DeliveryState(StrEnum):
     GIVEN_UP = "given up"
 
 
+class Every(StrEnum):
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+
+
 class ImportState(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
@@ -1262,6 +1268,37 @@ class ReplayRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSubscriptionPage:
+    """See `ReportSubscriptionPage` in openapi.json."""
+
+    items: list[ReportSubscriptionRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSubscriptionRow:
+    """A report of the day, week or month before, at an hour of a zone, by a channel of mail.
+
+    Without a team or tag it is of all workloads. After several failures in a row it is
+    stopped, and `stopped_because` says why.
+    """
+
+    channel: str
+    due_at: datetime
+    every: Every
+    failures: int
+    hour: int
+    id: int
+    last_made_at: datetime | None
+    name: str
+    stopped_at: datetime | None
+    stopped_because: str
+    tag: str
+    team_id: int | None
+    zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
     """What is left out stays as it is."""
 
@@ -1586,6 +1623,19 @@ class StatedPool:
     name: str
     reservation: float = 0.0
     shares: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedReportSubscription:
+    """All of a subscription; it goes on if it was stopped."""
+
+    channel: str
+    every: Every
+    hour: int = 7
+    name: str
+    tag: str = ""
+    team_id: int | None = None
+    zone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -2491,6 +2541,70 @@ class Api:
     def get_replay(self, name: str) -> Replay:
         """Read an experiment with all that was found; a former name is found too."""
         return self.connection.ask("GET", f"/api/v1/replays/{name}", Replay)
+
+    def list_report_subscriptions(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> ReportSubscriptionPage:
+        """List the reports that are sent regularly."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/report-subscriptions",
+            ReportSubscriptionPage,
+            query={"cursor": cursor, "limit": limit},
+        )
+
+    def state_report_subscription(
+        self,
+        body: StatedReportSubscription,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> ReportSubscriptionRow:
+        """Have a report sent regularly; one of the same name is replaced."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/report-subscriptions",
+            ReportSubscriptionRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_report_subscription(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Remove a subscription; what waits to be sent is not sent."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/report-subscriptions/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_report_subscription(self, pk: int) -> ReportSubscriptionRow:
+        """Read a subscription of reports."""
+        return self.connection.ask(
+            "GET", f"/api/v1/report-subscriptions/{pk}", ReportSubscriptionRow
+        )
+
+    def send_report(self, pk: int, *, idempotency_key: str | None = None) -> ReportSubscriptionRow:
+        """Have a report made and sent now, beside its turns."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/report-subscriptions/{pk}/send",
+            ReportSubscriptionRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def stop_report_subscription(
+        self, pk: int, *, idempotency_key: str | None = None
+    ) -> ReportSubscriptionRow:
+        """Send no more until it is stated again."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/report-subscriptions/{pk}/stop",
+            ReportSubscriptionRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
 
     def list_resources(
         self,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
+from advisor.reports.pdf import PROGRAM
 from appliance.embedded.errors import NoServerProgram
 from appliance.embedded.postgres_programs import choose_programs
 from appliance.embedded.valkey import find_valkey
@@ -66,6 +67,15 @@ def _browser() -> str | None:
     return None if find_browser() else f"none of {', '.join(BROWSERS)} is on PATH"
 
 
+def _pdf() -> str | None:
+    """What the renderer of reports lacks here."""
+    made = subprocess.run(
+        PROGRAM, input=b"<p>text</p>", capture_output=True, timeout=60, check=False
+    )
+    said = made.stderr.decode(errors="replace").strip().splitlines()
+    return None if made.returncode == 0 else (said or ["it ended without a word"])[-1]
+
+
 def _root() -> str | None:
     if os.geteuid() != 0:
         return "not root"
@@ -86,6 +96,7 @@ LANES: dict[str, Callable[[], str | None]] = {
     "valkey": _valkey,
     "telegraf": _telegraf,
     "browser": _browser,
+    "pdf": _pdf,
     "root": _root,
     "guests": _guests,
     "vcenter": missing_for_vcenter,

@@ -25,7 +25,9 @@ from advisor.models import (
     NotificationRule,
     NotificationSilence,
     Recommendation,
+    ReportSubscription,
     Resource,
+    SharedReport,
     Team,
     Workload,
 )
@@ -35,7 +37,8 @@ from ingest.models import Host
 SESSION_KEY = "organisation"
 Row = TypeVar(
     "Row", Host, Incident, MaintenanceWindow, NotificationChannel, NotificationRule,
-    NotificationSilence, Recommendation, Resource, Team, Workload,
+    NotificationSilence, Recommendation, ReportSubscription, Resource, SharedReport, Team,
+    Workload,
 )  # fmt: skip
 
 

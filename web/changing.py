@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from accounts.errors import AccountsError, NotAllowed, NotFound
-from advisor.errors import InventoryError
+from advisor.errors import DecisionRefused, InventoryError
 from web.access import Workspace, workspace_view
 
 View = Callable[..., HttpResponseBase]
@@ -38,7 +38,7 @@ def changing(page: str, *, of_row: bool = False) -> Callable[[View], View]:
                 raise PermissionDenied(f"{error}.") from error
             except NotFound as error:
                 raise Http404 from error
-            except (AccountsError, InventoryError) as error:
+            except (AccountsError, DecisionRefused, InventoryError) as error:
                 messages.error(request, f"{error}.")
                 return redirect(page, **arguments) if of_row else redirect(page)
 

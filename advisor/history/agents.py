@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from django.db import connection
 from advisor.core.compliance import Measured, wants_more
 from advisor.models import AdapterKind, Allocation
 from advisor.models.workload import allocation_id
-from ingest.core.grid import EPOCH, Floats, Grid, microseconds
+from ingest.core.grid import EPOCH, Floats, Grid, Integers, microseconds
 from ingest.grid_reader import array_of
 
 LONGEST_REPORT = timedelta(minutes=5)
@@ -36,11 +35,6 @@ class QueueReport:
     backlogged: bool | None
     backlog_bytes: float | None
     drops_per_s: float | None
-
-    @property
-    def began_at(self) -> datetime:
-        """The beginning of the reported time."""
-        return self.at - timedelta(seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,19 +74,21 @@ def queue_columns(asked: Queued, grid: Grid) -> dict[int, QueueColumns]:
 
 
 def _columns(reports: Sequence[QueueReport], grid: Grid) -> QueueColumns:
+    places = report_places(reports, grid)
+    told = places >= 0
     found = np.full((3, grid.count), np.nan)
-    for place, at in enumerate(grid.ends):
-        queue = report_at(reports, at=at, window_s=grid.window_s)
-        if queue is None:
-            continue
-        if queue.backlogged is not None:
-            found[0, place] = queue.backlogged
-        # Bytes that waited only once are not a standing queue.
-        waits = queue.backlog_bytes if queue.backlogged else 0.0
-        found[1, place] = np.nan if waits is None else waits
-        if queue.drops_per_s is not None:
-            found[2, place] = queue.drops_per_s * grid.window_s
-    return QueueColumns(backlogged=found[0], backlog_bytes=found[1], drops=found[2])
+    found[:, told] = np.array([_figures(one) for one in reports]).T[:, places[told]]
+    return QueueColumns(
+        backlogged=found[0], backlog_bytes=found[1], drops=found[2] * grid.window_s
+    )
+
+
+def _figures(queue: QueueReport) -> tuple[float, float, float]:
+    # Bytes that waited only once are not a standing queue.
+    waits = queue.backlog_bytes if queue.backlogged else 0.0
+    figures = (queue.backlogged, waits, queue.drops_per_s)
+    backlogged, backlog_bytes, drops_per_s = (np.nan if one is None else one for one in figures)
+    return backlogged, backlog_bytes, drops_per_s
 
 
 def _queue_reports(asked: Queued, grid: Grid) -> dict[int, list[QueueReport]]:
@@ -144,27 +140,36 @@ def _report(row: Sequence[Any]) -> QueueReport:
     )
 
 
-def report_at(
-    reports: Sequence[QueueReport], *, at: datetime, window_s: float
-) -> QueueReport | None:
-    """The report for the window ending at `at`.
+def report_places(reports: Sequence[QueueReport], grid: Grid) -> Integers:
+    """For each window the place of its report among these, oldest first; -1 is none.
 
     It is the one that overlaps most; if the agent has not reported yet, the last one, unless more
     than its own length has passed since.
     """
-    began_at = at - timedelta(seconds=window_s)
-    place = bisect_right(reports, began_at, key=lambda one: one.at)
-    best, most = None, timedelta(0)
-    for one in reports[place:]:
-        if one.began_at >= at:
+    at_us = np.array([microseconds(one.at) for one in reports], dtype=np.int64)
+    length_us = np.array([one.seconds * 1e6 for one in reports]).round().astype(np.int64)
+    began_us, ends_us = at_us - length_us, grid.ends_us
+    begins_us = ends_us - grid.window_us
+    first = np.searchsorted(at_us, begins_us, side="right")
+    best, most_us = np.full(grid.count, -1), np.zeros(grid.count, dtype=np.int64)
+    # A report a turn, and few end in one window: those that begin in it are looked at in order.
+    windows, place = np.arange(grid.count), first
+    while True:
+        inside = place < len(at_us)
+        inside[inside] = began_us[place[inside]] < ends_us[windows[inside]]
+        windows, place = windows[inside], place[inside]
+        if not len(windows):
             break
-        shared = min(one.at, at) - max(one.began_at, began_at)
-        if shared > most:
-            best, most = one, shared
-    if best is None and place > 0:
-        last = reports[place - 1]
-        best = last if began_at - last.at <= timedelta(seconds=last.seconds) else None
-    return best
+        shared_us = np.minimum(at_us[place], ends_us[windows]) - np.maximum(
+            began_us[place], begins_us[windows]
+        )
+        is_more = shared_us > most_us[windows]
+        best[windows[is_more]], most_us[windows[is_more]] = place[is_more], shared_us[is_more]
+        place = place + 1
+    last = first - 1
+    late = (best < 0) & (last >= 0)
+    late[late] = begins_us[late] - at_us[last[late]] <= length_us[last[late]]
+    return np.where(late, last, best)
 
 
 def limits_in_force(

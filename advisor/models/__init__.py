@@ -56,6 +56,7 @@ from advisor.models.rejudgement import (
     IncidentVersion,
     LateChange,
 )
+from advisor.models.report import ReportDelivery, ReportSubscription, SharedReport
 from advisor.models.resource import Attachment, Resource, SharedAlarmBudget
 from advisor.models.rollout import PolicyChange, PolicyRollout, RolloutHost, RolloutTerms
 from advisor.models.team import Team
@@ -112,6 +113,8 @@ __all__ = [
     "RecommendationChange",
     "RecommendationState",
     "Recurrence",
+    "ReportDelivery",
+    "ReportSubscription",
     "ReservationMode",
     "Resource",
     "ResourceKind",
@@ -120,6 +123,7 @@ __all__ = [
     "RolloutTerms",
     "Shard",
     "SharedAlarmBudget",
+    "SharedReport",
     "StaleDay",
     "State",
     "StateRun",

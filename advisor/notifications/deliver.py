@@ -15,9 +15,10 @@ from advisor.models.notification import (
     DeliveryState,
     NotificationChannel,
 )
+from advisor.models.report import ReportDelivery, ReportSubscription
 from advisor.notifications.channels.channel import NotSent, Place
 from advisor.notifications.channels.registry import CHANNELS
-from advisor.notifications.message import read_message
+from advisor.notifications.message import Letter, read_message
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,8 @@ WAITS = tuple(timedelta(seconds=s) for s in (30, 120, 600, 3600, 6 * 3600))
 MOST_ATTEMPTS = len(WAITS) + 1
 CLAIM = timedelta(minutes=2)
 """Who sends has so long; what is still being sent after that is sent again, with the same key."""
+MOST_FAILED_REPORTS = 3
+"""So many in a row stop a subscription."""
 MOST_FAILURES = 5
 """So many messages in a row that were given up stop a channel."""
 
@@ -55,7 +58,11 @@ def deliver_next(organisation: int, *, now: datetime) -> bool:
         return True
     try:
         CHANNELS[ChannelKind(claimed.channel.kind)].send(
-            Place(address=claimed.channel.address, secret=claimed.channel.secret),
+            Place(
+                address=claimed.channel.address,
+                secret=claimed.channel.secret,
+                letter=_letter(claimed),
+            ),
             read_message(claimed.message),
             claimed.key,
         )
@@ -70,13 +77,20 @@ def deliver_next(organisation: int, *, now: datetime) -> bool:
     return True
 
 
+def _letter(row: Delivery) -> Letter | None:
+    report: ReportDelivery | None = getattr(row, "report", None)
+    if report is None:
+        return None
+    return Letter(html=report.html, file_name=report.file_name, file=bytes(report.file))
+
+
 @transaction.atomic
 def _claim(organisation: int, now: datetime) -> Delivery | None:
     """The message that waits longest; nobody else takes it for a while."""
     row = (
         _waiting(now)
         .select_for_update(skip_locked=True, of=("self",), no_key=True)
-        .select_related("channel")
+        .select_related("channel", "report")
         .filter(organisation=organisation)
         .order_by("next_at", "pk")
         .first()
@@ -93,6 +107,8 @@ def _note_sent(row: Delivery, now: datetime) -> None:
     row.state, row.sent_at, row.reason = DeliveryState.SENT, now, ""
     row.save(update_fields=["state", "sent_at", "reason"])
     NotificationChannel.objects.filter(pk=row.channel_id).exclude(failures=0).update(failures=0)
+    ReportSubscription.objects.filter(deliveries__delivery=row).update(failures=0)
+    _forget_file(row)
 
 
 @transaction.atomic
@@ -105,6 +121,25 @@ def _note_failure(row: Delivery, reason: str, *, is_permanent: bool, now: dateti
     row.save(update_fields=["state", "next_at", "reason"])
     if is_last:
         _stop_if_hopeless(row.channel_id, reason, now)
+        subscription = ReportSubscription.objects.filter(deliveries__delivery=row).first()
+        if subscription is not None:
+            note_failed_report(subscription, f"it could not be sent: {reason}", now=now)
+        _forget_file(row)
+
+
+def note_failed_report(row: ReportSubscription, reason: str, *, now: datetime) -> bool:
+    """Count a report that nobody got; whether that stops its subscription."""
+    rows = ReportSubscription.objects.filter(pk=row.pk, stopped_at=None)
+    rows.update(failures=F("failures") + 1)
+    text = f"{MOST_FAILED_REPORTS} reports in a row failed; the last: {reason}"
+    stopped = rows.filter(failures__gte=MOST_FAILED_REPORTS).update(
+        stopped_at=now, stopped_because=text[:LONGEST_REASON]
+    )
+    return bool(stopped)
+
+
+def _forget_file(row: Delivery) -> None:
+    ReportDelivery.objects.filter(delivery=row).update(html="", file=b"")
 
 
 def _stop_if_hopeless(channel: int, reason: str, now: datetime) -> None:

@@ -32,6 +32,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """What only mail can carry beside a message: its text as HTML, and a file."""
+
+    html: str
+    file_name: str = ""
+    file: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """What every channel can show; `facts` are for programs, `is_good` is an end."""
 

@@ -13,7 +13,13 @@ from advisor.history.stored.retention import exact_since
 from advisor.models import Allocation, Workload
 from advisor.queries.report_incidents import Losses, read_losses
 from advisor.queries.report_minutes import read_promise_minutes
-from advisor.queries.report_subject import Reported, ReportSubject, reported_of
+from advisor.queries.report_resources import (
+    read_actions,
+    read_full_days,
+    read_latencies,
+    reported_resources,
+)
+from advisor.queries.report_subject import ReportSubject, reported_of
 
 NO_PROMISE = "nothing is reserved for it"
 NOT_MEASURED = "not measured"
@@ -25,6 +31,7 @@ def read_report(subject: ReportSubject, period: Period, *, now: datetime) -> Rep
     reported = reported_of(subject, since=period.since)
     minutes = read_promise_minutes(reported.allocations, period)
     losses = read_losses(subject, reported, period, now=now)
+    resources = reported_resources(subject, reported)
     lines = [
         _line(reported.workloads[key], own, minutes, losses) for key, own in reported.by_workload()
     ]
@@ -37,7 +44,10 @@ def read_report(subject: ReportSubject, period: Period, *, now: datetime) -> Rep
         minutes=added(minutes.values()),
         lost_min=sum(losses.lost_min.values()),
         incidents=losses.incidents,
-        gaps=tuple(_gaps(subject, reported, period, now=now)),
+        gaps=tuple(_gaps(subject, period, lines, now=now)),
+        latencies=tuple(read_latencies(resources, period)),
+        actions=read_actions(subject, reported, resources, period),
+        full_days=tuple(read_full_days(resources)),
     )
 
 
@@ -68,14 +78,28 @@ def _order(line: ReportedWorkload) -> tuple[float, float, str]:
 
 
 def _gaps(
-    subject: ReportSubject, reported: Reported, period: Period, *, now: datetime
+    subject: ReportSubject,
+    period: Period,
+    lines: Sequence[ReportedWorkload],
+    *,
+    now: datetime,
 ) -> Iterator[str]:
-    """What the report could not know."""
-    if not reported.workloads:
+    """What the report could not know, and what is unusual about its days."""
+    if not lines:
         yield "There were no such workloads in this period."
+    elif all(one.gap == NO_PROMISE for one in lines):
+        yield "Nothing was reserved for any of these workloads, so there is no promise to keep."
+    elif not any(one.minutes.measured for one in lines):
+        yield "Nothing was measured of these workloads in this period."
     begins = exact_since([subject.organisation.pk], now=now)[subject.organisation.pk]
     if begins > period.since:
         yield (
             f"Single minutes before {begins:%Y-%m-%d %H:%M} UTC are not kept any more; "
             "they count as not measured."
+        )
+    if changed := period.changed_min:
+        word = "longer" if changed > 0 else "shorter"
+        yield (
+            f"Clocks change in this period: it is {abs(changed):.0f} minutes {word} "
+            "than its days, and is counted as it was."
         )

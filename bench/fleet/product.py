@@ -24,6 +24,7 @@ from advisor.advice.policy.calm import congested_lately, note_calm
 from advisor.advice.policy.natural import LOOK, score_natural_changes
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
+from advisor.core.reporting.period import DAY
 from advisor.decisions import discovery
 from advisor.decisions.pools import set_pool
 from advisor.history.level_store import forget_points, stored_rows
@@ -37,6 +38,11 @@ from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from advisor.pipeline.score import recent_predictions
 from advisor.pipeline.store_history import store_history
 from advisor.pipeline.upkeep import tidy
+from advisor.queries.report import read_report
+from advisor.reports.asked import AskedReport, period_of_asked, subject_of
+from advisor.reports.pdf import pdf_of
+from advisor.reports.printed import printed
+from advisor.reports.written import written
 from advisor.tasks import ADVISE_EVERY_S, STORE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 from ingest.core.grid import moment
@@ -204,6 +210,15 @@ def promise_half(store: Resource) -> int:
     rows = list(store.allocations.order_by("pk"))[::2]
     keys = [one.pk for one in rows]
     return store.allocations.filter(pk__in=keys).update(reservation=50.0, limit=5000.0)
+
+
+def pdf_of_a_week(*, now: datetime) -> bytes:
+    """The report of the seven days up to yesterday, of the whole organisation."""
+    yesterday = now.date() - DAY
+    asked = AskedReport(period=f"{yesterday - 6 * DAY}..{yesterday}")
+    subject = subject_of(Organisation.objects.get(), asked)
+    report = read_report(subject, period_of_asked(asked, now=now), now=now)
+    return pdf_of(printed(written(report)))
 
 
 def due_for_foresight(now: datetime) -> list[tuple[int, int]]:

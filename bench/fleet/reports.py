@@ -1,4 +1,4 @@
-"""How long the report of a week takes for a fleet, and how large it is as CSV."""
+"""How long the report of a week takes for a fleet, and how large it is as CSV and as PDF."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ def report_rows(stage: Stage) -> list[Row]:
         _timed(7)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
+        pdf_s, pdf = _timed_pdf()
     fleet = f"of a week of {stage.shape.workloads} workloads"
     note = f"{promised} have a reservation; the dense day alone took {dense_s:.2f} s"
     return [
         below(f"report {fleet}", "s", ASKED_S, week_s, note),
         below(f"report {fleet}, as CSV", "MB", ASKED_MB, len(text) / MEGA),
+        below(f"report {fleet} as PDF, with its figures", "s", ASKED_S, pdf_s),
+        below(f"report {fleet}, as PDF", "MB", ASKED_MB, len(pdf) / MEGA),
         below(f"report {fleet}, most memory of Python", "MB", ASKED_MEMORY_MB, peak / MEGA),
     ]
 
@@ -49,3 +52,10 @@ def _timed(days: int) -> tuple[float, str]:
     period = f"{yesterday - (days - 1) * DAY}..{yesterday}"
     call_command("report", "--period", period, "--csv", stdout=out)
     return time.perf_counter() - begin, out.getvalue()
+
+
+def _timed_pdf() -> tuple[float, bytes]:
+    """Seconds until the report of a week is there as PDF, as the page makes it."""
+    begin = time.perf_counter()
+    made = product.pdf_of_a_week(now=END)
+    return time.perf_counter() - begin, made

@@ -63,6 +63,10 @@ NAMED_BY_THE_PRODUCT = {
     "advisor.NotificationRule.name", "advisor.NotificationRule.zone",
     "advisor.NotificationSilence.reason", "advisor.NotificationSilence.made_by",
     "advisor.Delivery.reason",
+    "advisor.ReportSubscription.name", "advisor.ReportSubscription.zone",
+    "advisor.ReportSubscription.tag", "advisor.ReportSubscription.stopped_because",
+    "advisor.ReportDelivery.file_name", "advisor.SharedReport.title",
+    "advisor.SharedReport.made_by",
     "advisor.IncidentNote.by", "advisor.IncidentNote.text", "advisor.IncidentNote.carer_name",
     "advisor.LadderRule.kind", "advisor.LadderRule.name", "advisor.LadderRule.zone",
     # People, whose names have 150 characters, and the product's own parts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from io import StringIO
 
 import pytest
@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.models import Incident, Workload
-from tests.advisor.scenario import Cluster, make_cluster
+from advisor.models import DemandOutlook, Incident, Policy, Workload
+from tests.advisor.scenario import Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 
@@ -59,6 +59,25 @@ def test_programs_get_the_same(cluster: Cluster) -> None:
 
     assert (found["lost_min"], found["promise_kept"]) == (30, None)
     assert [one["name"] for one in found["workloads"]] == ["web-1", "web-2", "web-3"]
+
+
+def test_what_was_done_and_what_becomes_full_is_told(cluster: Cluster) -> None:
+    row = propose(cluster)
+    Policy.objects.create(
+        organisation=cluster.organisation, resource=cluster.uplink, version=1, allocations=[],
+        recommendation=row, created_at=timezone.now() - timedelta(days=1),
+    )  # fmt: skip
+    DemandOutlook.objects.create(
+        resource=cluster.uplink, last_day=date(2026, 11, 19), soonest_day=date(2026, 12, 1),
+        median_day=date(2026, 12, 7), latest_day=date(2026, 12, 9),
+    )  # fmt: skip
+
+    text = sluice("--period", "last-day")
+
+    assert "h1/up0: Reserve bandwidth for web-1 on h1/up0; not measured; prediction: not" in text
+    assert "h1/up0: full between 2026-12-01 and 2026-12-09, about 2026-12-07 (80 %)" in text
+    found = json.loads(sluice("--period", "last-day", "--json"))
+    assert (found["actions"]["count"], found["full_days"][0]["median"]) == (1, "2026-12-07")
 
 
 def test_csv_has_a_line_for_each_workload_and_no_formulas(cluster: Cluster) -> None:

@@ -211,7 +211,7 @@ def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(data_dir):
         "SELECT jsonb_array_length(incident.victims) FROM advisor_incident incident"
         " JOIN advisor_resource resource ON resource.id = incident.resource_id"
         " WHERE resource.name = 'silver-01' AND incident.ended_at IS NULL"
-        " AND incident.aggressors @> '[{\"workload\": \"etl-13\"}]'"
+        ' AND incident.aggressors @> \'[{"workload": "etl-13"}]\''
     )
     with started(data_dir, "--sample") as run, database(run) as connection:
         deadline = time.monotonic() + DEADLINE_S

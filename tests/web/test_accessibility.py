@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from accounts.actor import COMMAND_LINE
 from advisor.decisions.teams import set_team, state_tags
 from advisor.models import (
     Delivery,
@@ -17,9 +19,15 @@ from advisor.models import (
     NotificationRule,
     NotificationSilence,
     Recommendation,
+    ReportSubscription,
+    SharedReport,
     Team,
     Workload,
 )
+from advisor.queries.report import read_report
+from advisor.reports.asked import AskedReport, period_of_asked, subject_of
+from advisor.reports.shared import link_secret, share
+from advisor.reports.written import written
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
@@ -50,6 +58,38 @@ def _notified(fleet: Fleet) -> str:
     return "/settings/notifications/"
 
 
+def _sent(fleet: Fleet) -> str:
+    """The page of reports that leave the house, with a row in each of its tables."""
+    channel, _ = NotificationChannel.objects.get_or_create(
+        organisation=fleet.organisation, name="letters", kind="mail", address="a@example.org"
+    )
+    later = fleet.now + timedelta(hours=1)
+    ReportSubscription.objects.get_or_create(
+        organisation=fleet.organisation, name="mondays", channel=channel,
+        defaults={"every": "weekly", "hour": 7, "due_at": later},
+    )  # fmt: skip
+    SharedReport.objects.get_or_create(
+        organisation=fleet.organisation, title="All of Northgate", written={}, made_by="owner",
+        made_at=fleet.now, expires_at=later,
+    )  # fmt: skip
+    return "/reports/sent/"
+
+
+def _shared(fleet: Fleet) -> str:
+    """The report of today, for who has the link."""
+    asked = AskedReport(period="2026-11-20")
+    found = read_report(
+        subject_of(fleet.organisation, asked),
+        period_of_asked(asked, now=fleet.now),
+        now=fleet.now,
+    )
+    row = share(
+        organisation=fleet.organisation, report=written(found), days=7, actor=COMMAND_LINE,
+        now=fleet.now,
+    )  # fmt: skip
+    return f"/reports/of/{link_secret(row)}/"
+
+
 PAGES: dict[str, Addresses] = {
     "overview": lambda _: "/",
     "recommendations": lambda _: "/recommendations/",
@@ -66,6 +106,9 @@ PAGES: dict[str, Addresses] = {
     "workload": lambda _: f"/workloads/{Workload.objects.get(name='db-orders').pk}/",
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
+    "reports": lambda _: "/reports/?period=days&first=2026-11-20&last=2026-11-20",
+    "sent reports": _sent,
+    "shared report": _shared,
     "members": lambda _: "/settings/members/",
     "teams": lambda _: "/teams/",
     "team": lambda fleet: f"/teams/{_team(fleet).pk}/",
@@ -115,7 +158,8 @@ def is_hidden(element: Element) -> bool:
 
 def test_page_has_a_language_a_title_and_one_main(page: Page) -> None:
     assert page.elements("html")[0]["lang"] == "en"
-    assert page.text("title").endswith(" · Northgate Cloud · Sluice")
+    # Who has a link is not in the organisation, which stands in the name of the report.
+    assert re.search(r"Northgate Cloud · Sluice$", page.text("title"))
     assert len(page.elements("main")) == 1
 
 

@@ -36,6 +36,8 @@ from advisor.models import (
     PolicyRollout,
     Pool,
     Recommendation,
+    ReportSubscription,
+    SharedReport,
     Team,
     Workload,
 )
@@ -76,6 +78,9 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "notification-channels": lambda _: NotificationChannel.objects.order_by("pk")[0].pk,
     "deliveries": lambda _: Delivery.objects.order_by("pk")[0].pk,
     "notification-rules": lambda _: NotificationRule.objects.order_by("pk")[0].pk,
+    "subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
+    "report-subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
+    "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
@@ -177,6 +182,14 @@ def imported(fleet: Fleet) -> Fleet:
     Delivery.objects.create(
         organisation=fleet.organisation, channel=channel, key=uuid4(), next_at=later,
         created_at=fleet.now, message=trial_message("chat").plain(),
+    )  # fmt: skip
+    ReportSubscription.objects.create(
+        organisation=fleet.organisation, name="mondays", channel=channel, every="weekly", hour=7,
+        due_at=fleet.now,
+    )  # fmt: skip
+    SharedReport.objects.create(
+        organisation=fleet.organisation, title="All of Northgate", written={}, made_by="somebody",
+        made_at=fleet.now, expires_at=fleet.now,
     )  # fmt: skip
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0

@@ -110,6 +110,10 @@ function useZone(field) {
 }
 
 document.querySelectorAll("[data-utc]").forEach(useZone);
+// A choice of zones that nobody has made yet is that of the browser, if it is among them.
+document.querySelectorAll("[data-zone-choice]").forEach((choice) => {
+  if ([...choice.options].some((option) => option.value === zone)) choice.value = zone;
+});
 showTimes();
 document.addEventListener("htmx:after:swap", () => showTimes());
 setInterval(() => {

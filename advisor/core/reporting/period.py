@@ -43,6 +43,13 @@ class Period:
         return (self.until - self.since) / timedelta(minutes=1)
 
     @property
+    def changed_min(self) -> float:
+        """By so many minutes changes of clocks make its days longer, below 0 shorter."""
+        zone = ZoneInfo(self.zone)
+        elapsed = begin_of(self.last + DAY, zone) - begin_of(self.first, zone)
+        return (elapsed - (self.last + DAY - self.first)) / timedelta(minutes=1)
+
+    @property
     def text(self) -> str:
         """The days and the zone, for people."""
         days = f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from advisor.notifications.message import Message
+from advisor.notifications.message import Letter, Message
 
 
 class NotSent(Exception):  # it says what became of a message
@@ -19,10 +19,11 @@ class NotSent(Exception):  # it says what became of a message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to, and what signs it."""
+    """Where to, and what signs it; `letter` is what goes by mail beside the message."""
 
     address: str
     secret: str = ""
+    letter: Letter | None = None
 
 
 class Channel(Protocol):

@@ -47,7 +47,10 @@ class Mail:
             # Who gets it twice, because an answer was lost, sees one.
             headers={"Message-ID": f"<{key}@sluice>", "Date": formatdate(localtime=True)},
         )
-        letter.attach_alternative(_html(message), "text/html")
+        own = place.letter
+        letter.attach_alternative(own.html if own else _html(message), "text/html")
+        if own and own.file:
+            letter.attach(own.file_name, own.file, "application/pdf")
         if message.course is not None:
             letter.attach(_picture(message.course))
         try:

@@ -6,10 +6,18 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from advisor.history.agents import QueueColumns, QueueReport, queue_columns, queued, report_at
+from advisor.history.agents import (
+    QueueColumns,
+    QueueReport,
+    queue_columns,
+    queued,
+    report_places,
+)
 from advisor.models import ComplianceRecord
-from ingest.core.grid import grid_of
+from ingest.core.grid import Grid, grid_of, microseconds
 from tests.advisor.agent_reports import tell
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -90,8 +98,47 @@ def report(at_s: float, *, seconds: float = 30.0, drops_per_s: float = 0.0) -> Q
     ],
 )
 def test_window_has_the_report_that_shares_most_time(at_s: float, expected: int | None) -> None:
-    both = [report(0), report(30)]
+    assert places([report(0), report(30)], at_s=at_s) == [-1 if expected is None else expected]
 
-    found = report_at(both, at=NOW + timedelta(seconds=at_s), window_s=10.0)
 
-    assert found is (None if expected is None else both[expected])
+def places(reports: list[QueueReport], *, at_s: float, count: int = 1) -> list[int]:
+    """Those of so many windows of 10 s, the first of which ends then."""
+    since_us = microseconds(NOW + timedelta(seconds=at_s - 10))
+    grid = Grid(since_us=since_us, window_us=10_000_000, count=count)
+    return [int(one) for one in report_places(reports, grid)]
+
+
+REPORTS = st.lists(
+    st.tuples(st.integers(1, 400), st.integers(1, 90)), min_size=1, max_size=30,
+    unique_by=lambda one: one[0],
+)  # fmt: skip
+
+
+@given(REPORTS, st.integers(-20, 30))
+def test_windows_have_the_reports_that_they_have_alone(
+    stated: list[tuple[int, int]], at_s: int
+) -> None:
+    reports = [report(at, seconds=seconds) for at, seconds in sorted(stated)]
+
+    together = places(reports, at_s=at_s, count=40)
+
+    assert together == [one_by_one(reports, at_s=at_s + 10 * number) for number in range(40)]
+
+
+def one_by_one(reports: list[QueueReport], *, at_s: float) -> int:
+    """The same said as it is defined, for one window."""
+    ends = NOW + timedelta(seconds=at_s)
+    begins = ends - timedelta(seconds=10)
+    best, most = -1, timedelta(0)
+    for place, one in enumerate(reports):
+        began = one.at - timedelta(seconds=one.seconds)
+        if one.at > begins and began >= ends:
+            break
+        shared = min(one.at, ends) - max(began, begins)
+        if one.at > begins and shared > most:
+            best, most = place, shared
+    over = [place for place, one in enumerate(reports) if one.at <= begins]
+    if best < 0 and over:
+        last = reports[over[-1]]
+        return over[-1] if begins - last.at <= timedelta(seconds=last.seconds) else -1
+    return best

@@ -58,6 +58,7 @@ BODIES: dict[str, Any] = {
     },
     "state_rule_of_notifications": {"name": "n", "channel": "chat"},
     "make_silence": {"until": "2026-11-21T00:00:00Z"},
+    "state_report_subscription": {"name": "r", "channel": "chat", "every": "daily"},
     "note_on_incident": {"text": "seen"},
     "assign_incident": {"username": None},
     "make_token": {"name": "t", "scope": "read"},

@@ -77,6 +77,7 @@ def paths(resource: Resource) -> list[str]:
     workload = Workload.objects.get(name=LONG.format(100))
     uplink = Resource.objects.filter(kind=ResourceKind.UPLINK).first()
     assert uplink is not None
+    today = incident.started_at.date()
     return [
         "/",
         "/recommendations/",
@@ -92,6 +93,8 @@ def paths(resource: Resource) -> list[str]:
         f"/resources/{uplink.pk}/",
         f"/resources/{uplink.pk}/what-if/?hours=1",
         "/health-of-sluice/",
+        f"/reports/?period=days&first={today}&last={today}",
+        "/reports/sent/",
         "/settings/members/",
         "/settings/profile/",
         "/settings/tokens/",
