@@ -92,6 +92,7 @@ def paths(resource: Resource) -> list[str]:
         f"/resources/{uplink.pk}/",
         f"/resources/{uplink.pk}/what-if/?hours=1",
         "/health-of-sluice/",
+        "/hosts/connect/",
         "/settings/members/",
         "/settings/profile/",
         "/settings/tokens/",
