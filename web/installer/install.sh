@@ -174,7 +174,7 @@ write_agent() {
         say "the package sluice-enforcer is installed, and stays as it is"
         mkdir -p "$library"
     else
-        mkdir -p "$library" "${program%/*}"
+        (umask 022 && mkdir -p "$library" "${program%/*}")
         rm -rf "$library/enforcers.new" "$library/enforcers.old"
         cp -R "$work/new/enforcers" "$library/enforcers.new"
         if [ -d "$library/enforcers" ]; then mv "$library/enforcers" "$library/enforcers.old"; fi
@@ -269,10 +269,15 @@ stay_in_foreground() {
         collector=$!
     fi
     trap 'kill $agent $collector 2>/dev/null' INT TERM HUP
-    # A signal ends the first wait; the second one is for the agent to put back what it changed.
-    wait "$agent" || wait "$agent" || true
+    # A signal ends a wait; the next one is for the agent to put back what it changed.
+    status=0
+    while kill -0 "$agent" 2>/dev/null; do
+        status=0
+        wait "$agent" || status=$?
+    done
     if [ -n "$collector" ]; then kill "$collector" 2>/dev/null || true; fi
     wait
+    exit "$status"
 }
 
 main </dev/null
