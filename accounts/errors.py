@@ -6,6 +6,7 @@ AccountsError
 ├── NotAllowed         the role of who asks does not allow it
 ├── LastOwner          an organisation would be left without an owner
 ├── InvitationRefused  an invitation is used, expired, withdrawn or not known
+├── JoinRefused        a join token is used up, expired, revoked or not known, or fits no such host
 └── TokenRefused       the scope of a token does not fit what it is bound to
 """
 
@@ -31,6 +32,10 @@ class LastOwner(AccountsError):
 
 
 class InvitationRefused(AccountsError):
+    pass
+
+
+class JoinRefused(AccountsError):
     pass
 
 

@@ -51,6 +51,7 @@ COMMANDS = {
         "maintenance": "list and add maintenance windows, which silence expected congestion",
         "enroll": "write the configuration and keys of a host's agent",
         "token": "list, create and revoke tokens",
+        "join-token": "lines by which hosts connect themselves",
         "member": "list, invite and remove members, and change their roles",
         "audit": "who did what, and a check that nobody changed that record",
         "organisation": "list organisations, or create one with its administrator",

@@ -91,6 +91,7 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
         ("usersessions_*", NOTHING),
         ("django_session", NOTHING),
         ("accounts_token", NOTHING),
+        ("accounts_jointoken", NOTHING),
         ("accounts_keptanswer", NOTHING),
         # What happens by itself is told there too; what was told, nobody changes.
         ("accounts_auditentry", "SELECT, INSERT"),

@@ -43,6 +43,7 @@ UNLIKE: Mapping[str, str] = {
     "accounts_membership": f"{NAMED} OR user_id::text = current_setting('sluice.user', true)",
     # Who shows a secret sees what it opens.
     "accounts_token": f"{NAMED} OR digest = current_setting('sluice.secret', true)",
+    "accounts_jointoken": f"{NAMED} OR digest = current_setting('sluice.secret', true)",
     # What failed for the whole installation is everybody's.
     "advisor_failedwork": f"{NAMED} OR organisation_id IS NULL",
 }

@@ -34,6 +34,11 @@ class ChannelKind(StrEnum):
     SERVICE = "service"
 
 
+class Collects(StrEnum):
+    READER = "reader"
+    TELEGRAF = "telegraf"
+
+
 class CongestionState(StrEnum):
     CLEAR = "clear"
     CONGESTED = "congested"
@@ -67,6 +72,11 @@ class ImportState(StrEnum):
 class IoCount(StrEnum):
     PLAIN = "plain"
     PER_32_KIB = "per_32_kib"
+
+
+class JoinMode(StrEnum):
+    OBSERVE = "observe"
+    ENFORCE = "enforce"
 
 
 class Level(StrEnum):
@@ -133,6 +143,11 @@ class Role(StrEnum):
     OPERATOR = "operator"
     ADMIN = "admin"
     OWNER = "owner"
+
+
+class Runs(StrEnum):
+    SERVICE = "service"
+    FOREGROUND = "foreground"
 
 
 class Scope(StrEnum):
@@ -662,6 +677,35 @@ class InvitationRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinTokenPage:
+    """See `JoinTokenPage` in openapi.json."""
+
+    items: list[JoinTokenRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinTokenRow:
+    """A join token without its secret, which is stored nowhere.
+
+    `state` is open, used up, expired or revoked.
+    """
+
+    collects: Collects
+    created_at: datetime
+    expires_at: datetime
+    host: str | None
+    hosts_joined: int
+    id: int
+    made_by: str
+    mode: JoinMode
+    most_hosts: int
+    revoked_at: datetime | None
+    runs: Runs
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LadderRulePage:
     """See `LadderRulePage` in openapi.json."""
 
@@ -708,6 +752,28 @@ class MadeInvitation:
     link: str | None
     mail: str
     role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeJoinToken:
+    """
+
+    `line` is pasted on the hosts; it is told this once, and null where it is told again.
+    """
+
+    collects: Collects
+    created_at: datetime
+    expires_at: datetime
+    host: str | None
+    hosts_joined: int
+    id: int
+    line: str | None
+    made_by: str
+    mode: JoinMode
+    most_hosts: int
+    revoked_at: datetime | None
+    runs: Runs
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -853,6 +919,18 @@ class NewInvitation:
     days: int = 7
     mail: str = ""
     role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJoinToken:
+    """With a host it is for this one alone, which may be known already."""
+
+    collects: Any = "reader"
+    host: str | None = None
+    minutes: int = 30
+    mode: Any = "observe"
+    most_hosts: int = 1
+    runs: Any = "service"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -2126,6 +2204,41 @@ class Api:
     def get_invitation(self, pk: int) -> InvitationRow:
         """Read an invitation whose link still works; takes an admin."""
         return self.connection.ask("GET", f"/api/v1/invitations/{pk}", InvitationRow)
+
+    def list_join_tokens(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> JoinTokenPage:
+        """List join tokens; takes an admin."""
+        return self.connection.ask(
+            "GET", "/api/v1/join-tokens", JoinTokenPage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def make_token_to_join(
+        self, body: NewJoinToken, *, idempotency_key: str | None = None
+    ) -> MadeJoinToken:
+        """Make a join token; takes an admin."""
+        return self.connection.ask(
+            "POST",
+            "/api/v1/join-tokens",
+            MadeJoinToken,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def revoke_token_to_join(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Revoke a join token; no host joins by it any more. Takes an admin."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/join-tokens/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_join_token(self, pk: int) -> JoinTokenRow:
+        """Read a join token; takes an admin."""
+        return self.connection.ask("GET", f"/api/v1/join-tokens/{pk}", JoinTokenRow)
 
     def list_ladder_rules(
         self, *, cursor: str | None = None, limit: int | None = None

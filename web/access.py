@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from accounts.actor import Actor, member_actor
-from accounts.models import Membership
+from accounts.models import JoinToken, Membership
 from accounts.models.organisation import OrganisationOwnedQuerySet
 from accounts.roles import Action
 from accounts.services.organisation import LONGEST_NAME
@@ -36,7 +36,7 @@ from ingest.models import Host
 
 SESSION_KEY = "organisation"
 Row = TypeVar(
-    "Row", Host, Incident, MaintenanceWindow, NotificationChannel, NotificationRule,
+    "Row", Host, Incident, JoinToken, MaintenanceWindow, NotificationChannel, NotificationRule,
     NotificationSilence, Recommendation, ReportSubscription, Resource, SharedReport, Team,
     Workload,
 )  # fmt: skip

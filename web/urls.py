@@ -12,12 +12,14 @@ from web.api import charts, enforcer
 from web.api import health as probes
 from web.api.v1.api import api_patterns
 from web.views import (
+    connect,
     health,
     hosts,
     imports,
     incident_cause,
     incidents,
     invitation,
+    join,
     ladder,
     maintenance,
     members,
@@ -157,6 +159,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("teams/<int:pk>/remove/", teams.remove, name="remove-team"),
     path("hosts/", hosts.hosts, name="hosts"),
     path("hosts/<int:pk>/", hosts.host, name="host"),
+    path("hosts/connect/", connect.connect, name="connect"),
+    path("hosts/connect/make/", connect.make, name="make-join-token"),
+    path("hosts/connect/<int:pk>/", connect.follow, name="follow-joins"),
+    path("hosts/connect/<int:pk>/revoke/", connect.revoke, name="revoke-join-token"),
+    path("join/<str:secret>", join.join_host, name="join"),
     path("imports/", imports.imports, name="imports"),
     path("imports/upload/", imports.upload_files, name="upload-files"),
     path("imports/<int:pk>/", imports.one_import, name="import"),

@@ -1,5 +1,6 @@
 from accounts.models.audit import AuditEntry
 from accounts.models.invitation import Invitation
+from accounts.models.join_token import Collects, JoinMode, JoinToken, Runs
 from accounts.models.kept_answer import KeptAnswer
 from accounts.models.organisation import Membership, Organisation
 from accounts.models.profile import Profile
@@ -8,12 +9,16 @@ from accounts.roles import Role
 
 __all__ = [
     "AuditEntry",
+    "Collects",
     "Invitation",
+    "JoinMode",
+    "JoinToken",
     "KeptAnswer",
     "Membership",
     "Organisation",
     "Profile",
     "Role",
+    "Runs",
     "Scope",
     "Token",
 ]

@@ -37,6 +37,7 @@ LONGEST_TABLE_H = 6
 SECRETS: Mapping[str, frozenset[str]] = {
     "accounts_token": frozenset({"digest"}),
     "accounts_invitation": frozenset({"digest"}),
+    "accounts_jointoken": frozenset({"digest"}),
     "advisor_enforcer": frozenset({"signing_key"}),
     # Who has the address of a chat service can write there.
     "advisor_notificationchannel": frozenset({"address", "secret"}),

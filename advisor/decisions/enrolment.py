@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.actor import COMMAND_LINE
+from accounts.actor import COMMAND_LINE, Actor
 from accounts.models import Organisation, Scope, Token
 from advisor.models import Enforcer
 from ingest.core.lengths import LONGEST_TOKEN_NAME, shortened
@@ -23,7 +23,7 @@ class Enrolment:
     signing_key: str
 
 
-def issue_reader_token(*, host: Host) -> str:
+def issue_reader_token(*, host: Host, by: Actor = COMMAND_LINE) -> str:
     """A token for samples of this host only; an earlier one of its agent stops working."""
     name = shortened(f"reader of {host.name}", LONGEST_TOKEN_NAME)
     with transaction.atomic():
@@ -35,13 +35,19 @@ def issue_reader_token(*, host: Host) -> str:
             scope=Scope.INGEST,
             name=name,
             host=host,
-            made_by=COMMAND_LINE.name,
+            made_by=by.name,
         )
     return secret
 
 
 @transaction.atomic
-def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) -> Enrolment:
+def enroll(
+    *,
+    organisation: Organisation,
+    host_name: str,
+    lease_s: int = 900,
+    by: Actor = COMMAND_LINE,
+) -> Enrolment:
     """Let an agent act for this host; an earlier token of the host stops working."""
     host, _ = Host.objects.get_or_create(organisation=organisation, name=host_name)
     enforcer, _ = Enforcer.objects.update_or_create(host=host, defaults={"lease_s": lease_s})
@@ -53,7 +59,7 @@ def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) ->
         scope=Scope.ENFORCE,
         name=_token_name(host_name),
         host=host,
-        made_by=COMMAND_LINE.name,
+        made_by=by.name,
     )
     return Enrolment(host=host, token=secret, signing_key=enforcer.signing_key)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,15 +13,13 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
+from advisor.core.join_checklist import CLOCK_TOLERANCE
 from advisor.history.policy_reports import REPORT_GRACE
 from advisor.history.shared_names import is_shared, shared_sentence
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
 from enforcers.contract import POOL, MechanismSupport, Outcome, read_support
 from ingest.models import Host
-
-CLOCK_TOLERANCE = timedelta(seconds=30)
-"""Samples have the host's time; hosts that differ by more cannot be compared."""
 
 
 class AgentState(StrEnum):

@@ -1,5 +1,6 @@
 from ingest.models.fact import StatedFact
 from ingest.models.host import Host
+from ingest.models.host_join import HostJoin
 from ingest.models.imported_file import Import, ImportRun, ImportState, UploadedPart
 from ingest.models.kept_rows import KeptRows
 from ingest.models.late_samples import LateSamples
@@ -33,6 +34,7 @@ __all__ = [
     "DiskioSample",
     "GaugeSample",
     "Host",
+    "HostJoin",
     "Import",
     "ImportRun",
     "ImportState",

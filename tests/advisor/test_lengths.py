@@ -27,6 +27,7 @@ HOLDS = {
     "ingest.UnknownMeasurement.host": LONGEST_HOST_NAME,
     "ingest.Series.measurement": max(len(one.name) for one in MEASUREMENTS),
     "ingest.Series.subject": max(one.longest_subject for one in MEASUREMENTS),
+    "accounts.JoinToken.host_name": LONGEST_HOST_NAME,
     # Made of what hosts sent.
     "advisor.Resource.name": LONGEST_RESOURCE,
     "advisor.Attachment.device": LONGEST_DEVICE,
@@ -56,6 +57,7 @@ NAMED_BY_THE_PRODUCT = {
     "accounts.AuditEntry.actor", "accounts.AuditEntry.action", "accounts.AuditEntry.address",
     "accounts.AuditEntry.hash", "accounts.AuditEntry.previous_hash", "accounts.AuditHead.hash",
     "accounts.Invitation.mail", "accounts.Invitation.digest", "accounts.Invitation.invited_by",
+    "accounts.JoinToken.digest", "accounts.JoinToken.made_by", "ingest.HostJoin.address",
     "accounts.KeptAnswer.asked", "accounts.KeptAnswer.key", "accounts.Profile.time_zone",
     "advisor.NotificationChannel.name", "advisor.NotificationChannel.address",
     "advisor.NotificationChannel.secret", "advisor.NotificationChannel.zone",

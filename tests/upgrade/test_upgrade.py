@@ -190,7 +190,7 @@ def test_permission_stays_given_on_the_moved_model(migrated: Former) -> None:
         for given in person.user_permissions.select_related("content_type")
     } == {"accounts.add_token"}
     # Made by Django for each model: add, change, delete, view.
-    assert Permission.objects.filter(content_type__app_label="accounts").count() == 8 * 4
+    assert Permission.objects.filter(content_type__app_label="accounts").count() == 9 * 4
 
 
 def test_no_content_type_is_without_a_model(migrated: Former) -> None:

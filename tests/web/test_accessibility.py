@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from accounts.actor import COMMAND_LINE
+from accounts.services.join_tokens import Terms, make_join_token
 from advisor.decisions.teams import set_team, state_tags
 from advisor.models import (
     Delivery,
@@ -28,6 +29,7 @@ from advisor.queries.report import read_report
 from advisor.reports.asked import AskedReport, period_of_asked, subject_of
 from advisor.reports.shared import link_secret, share
 from advisor.reports.written import written
+from ingest.models import HostJoin
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
@@ -90,7 +92,22 @@ def _shared(fleet: Fleet) -> str:
     return f"/reports/of/{link_secret(row)}/"
 
 
+def _joined(fleet: Fleet) -> str:
+    """The page of a line by which a host joined."""
+    token = fleet.organisation.join_tokens.first()
+    if token is None:
+        token, _ = make_join_token(organisation=fleet.organisation, terms=Terms(), now=fleet.now)
+    host = fleet.hosts["kvm-03"]
+    HostJoin.objects.get_or_create(
+        organisation=fleet.organisation, token=token, host=host,
+        defaults={"at": fleet.now, "said": {"system": "Debian 12", "collects": "reader"}},
+    )  # fmt: skip
+    return f"/hosts/connect/{token.pk}/"
+
+
 PAGES: dict[str, Addresses] = {
+    "connect": lambda _: "/hosts/connect/",
+    "joined hosts": _joined,
     "overview": lambda _: "/",
     "recommendations": lambda _: "/recommendations/",
     "recommendation": lambda _: f"/recommendations/{Recommendation.objects.get().pk}/",

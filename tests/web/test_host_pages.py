@@ -312,7 +312,7 @@ def test_enrolled_host_without_a_report_waits(nothing_yet: Fleet) -> None:
 def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:
     page = page_of(client_of(nothing_yet.people.viewer).get("/hosts/"))
 
-    assert "sluice enroll h1 --reader" in page.text("pre")
+    assert page.text(".button-primary") == "Connect a host"
 
 
 def test_measurements_that_no_source_knows_are_on_the_page_of_their_host(

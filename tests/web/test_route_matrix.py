@@ -18,10 +18,11 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from accounts.actor import member_actor
-from accounts.models import Membership, Organisation, Scope, Token
+from accounts.models import JoinToken, Membership, Organisation, Scope, Token
 from accounts.models.invitation import Invitation
 from accounts.roles import Role
 from accounts.services.invitations import invite
+from accounts.services.join_tokens import Terms, make_join_token
 from accounts.services.tokens import create_token
 from advisor.models import (
     Allocation,
@@ -66,6 +67,8 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "imports": lambda _: ImportRun.objects.order_by("pk")[0].pk,
     "members": lambda fleet: fleet.organisation.memberships.get(user=fleet.people.operator).pk,
     "tokens": lambda _: Token.objects.order_by("pk")[0].pk,
+    "connect": lambda _: JoinToken.objects.order_by("pk")[0].pk,
+    "join-tokens": lambda _: JoinToken.objects.order_by("pk")[0].pk,
     "invitations": lambda _: Invitation.objects.order_by("pk")[0].pk,
     "policies": lambda _: Policy.objects.order_by("pk")[0].pk,
     "allocations": lambda _: Allocation.objects.order_by("pk")[0].pk,
@@ -95,6 +98,8 @@ TEXTS = {
 
 PUBLIC = {
     "login", "health-live", "health-ready", "health-evaluation", "health", "ping",
+    # Without a token of its organisation the script only says why it does nothing.
+    "join",
 }  # fmt: skip
 """What answers everybody, and names nothing of anybody."""
 OF_PROGRAMS = {
@@ -201,6 +206,7 @@ def imported(fleet: Fleet) -> Fleet:
         now=fleet.now,
     )
     create_token(organisation=fleet.organisation, name="collectors", scope=Scope.INGEST)
+    make_join_token(organisation=fleet.organisation, terms=Terms(), now=fleet.now)
     return fleet
 
 

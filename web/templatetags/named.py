@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from advisor.core.compliance import Verdict, control_words
 from advisor.core.enumeration import listed
 from advisor.core.health.checks import Condition
+from advisor.core.join_checklist import CheckState
 from advisor.core.standing import workload_words
 from advisor.queries.hosts import AgentState
 from advisor.queries.search import Hit, HitKind
@@ -62,6 +63,13 @@ _CONDITION_MARKS = {
     Condition.FAILING: "congested",
     Condition.UNKNOWN: "unknown",
 }
+_CHECK_MARKS = {
+    CheckState.DONE: "clear",
+    CheckState.WAITING: "proposed",
+    CheckState.WRONG: "congested",
+    CheckState.LIMITED: "near",
+}
+_CHECK_CLASSES = {CheckState.WRONG: "state-bad", CheckState.LIMITED: "state-warn"}
 _AGENT_MARKS = {
     AgentState.NOT_ENROLLED: "unknown",
     AgentState.WAITING: "proposed",
@@ -96,6 +104,16 @@ register.filter("control_words", control_words)
 @register.filter
 def agent_mark(state: str) -> str:
     return _AGENT_MARKS[AgentState(state)]
+
+
+@register.filter
+def check_mark(state: str) -> str:
+    return _CHECK_MARKS[CheckState(state)]
+
+
+@register.simple_tag
+def check_class(state: str) -> str:
+    return _CHECK_CLASSES.get(CheckState(state), "")
 
 
 @register.filter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
@@ -13,6 +12,11 @@ from django.core.management.base import CommandError
 
 from accounts.management.product_command import Noted
 from accounts.models import Organisation
+from advisor.decisions.agent_configuration import (
+    READER_TABLE,
+    SERVER_FILES,
+    configuration_text,
+)
 from advisor.decisions.enrolment import enroll, issue_reader_token
 from advisor.management.product_command import ProductCommand
 from advisor.models import AdapterKind, Attachment
@@ -109,7 +113,6 @@ def _write_secret(path: Path, text: str) -> None:
 
 
 def _configuration(host: Host, options: dict[str, Any]) -> str:
-    """The agent's TOML; enforcers/sample.toml explains every key."""
     agent = {
         "host": host.name,
         "poll_s": options["poll_s"],
@@ -122,11 +125,7 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
         interfaces = _devices(host, AdapterKind.VNIC)
     tables: dict[str, dict[str, Any]] = {
         "agent": agent,
-        "server": {
-            "url": options["url"],
-            "token_file": "token",
-            "signing_key_file": "signing-key",
-        },
+        "server": {"url": options["url"], **SERVER_FILES},
         "tc_htb": {"interfaces": interfaces},
         "cgroup_io": {
             "subtrees": options["cgroup_subtrees"],
@@ -134,14 +133,10 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
         },
     }
     if options["reader"]:
-        tables["reader"] = {"on": True, "token_file": "ingest-token"}
+        tables["reader"] = dict(READER_TABLE)
     for mechanism, key, names in options["allow"]:
         tables.setdefault(mechanism, {})[key] = names
-    # A JSON number, flag, string or list of strings is written the same in TOML.
-    return "\n".join(
-        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-        for name, table in tables.items()
-    )
+    return configuration_text(tables)
 
 
 def _devices(host: Host, adapter: AdapterKind) -> list[str]:

@@ -63,10 +63,12 @@ BODIES: dict[str, Any] = {
     "assign_incident": {"username": None},
     "make_token": {"name": "t", "scope": "read"},
     "invite_somebody": {"role": "viewer"},
+    "make_token_to_join": {},
     "answer_import": {"host": "h"},
 }  # fmt: skip
 """A body that the route takes, by its name; others take none."""
 OTHERWISE = {
+    "/api/v1/join-tokens": {403}, "/api/v1/join-tokens/{pk}": {403},
     "/api/v1/invitations": {403}, "/api/v1/invitations/{pk}": {403},
     "/api/v1/audit": {403}, "/api/v1/audit/verification": {403},
     # It is of a collector: who is no admin sees their own.

@@ -99,6 +99,25 @@ def test_strangers_see_no_token(program: Program, foreign: Program, fleet: Fleet
     assert program.read("me")["scope"] == Scope.WRITE
 
 
+# --- Join tokens
+
+
+def test_join_token_is_told_once_and_lets_nobody_join_when_revoked(owner: Program) -> None:
+    body = {"mode": "enforce", "most_hosts": 3}
+    made = done(owner("POST", "join-tokens", body, idempotency_key="k"), 201)
+    again = done(owner("POST", "join-tokens", body, idempotency_key="k"), 201)
+    path = f"join-tokens/{made['id']}"
+
+    read = owner.read(path)
+    revoked = owner("DELETE", path)
+
+    assert made["line"].startswith("curl -fsSL http://testserver/join/slj_")
+    assert again == made | {"line": None}
+    assert (read["state"], read["mode"], read["most_hosts"]) == ("open", "enforce", 3)
+    assert (revoked.status_code, owner.read(path)["state"]) == (204, "revoked")
+    assert [one["id"] for one in owner.read("join-tokens")["items"]] == [made["id"]]
+
+
 # --- Invitations
 
 

@@ -95,6 +95,7 @@ def paths(resource: Resource) -> list[str]:
         "/health-of-sluice/",
         f"/reports/?period=days&first={today}&last={today}",
         "/reports/sent/",
+        "/hosts/connect/",
         "/settings/members/",
         "/settings/profile/",
         "/settings/tokens/",

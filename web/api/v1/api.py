@@ -20,6 +20,7 @@ from web.api.v1 import (
     imports,
     incidents,
     invitations,
+    join_tokens,
     ladder_rules,
     maintenance,
     measurements,
@@ -77,6 +78,7 @@ ROUTERS = (
     ("quotas", quotas.router),
     ("replays", replays.router),
     ("tokens", tokens.router),
+    ("join-tokens", join_tokens.router),
     ("invitations", invitations.router),
 )
 

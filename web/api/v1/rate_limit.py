@@ -19,6 +19,8 @@ TIMEOUT_S = 0.25
 AWAY_S = 5.0
 """A server that did not answer is left alone for so long."""
 PERIOD_S = 60
+JOINS_PER_MINUTE = 120
+"""Of one address, behind which there may be many hosts; each asks twice."""
 
 _TAKE = """
 local clock = redis.call('TIME')
@@ -71,11 +73,19 @@ class Taken:
 
 def take(token: int) -> Taken:
     """Count one request of a token."""
-    most = settings.API_REQUESTS_PER_MINUTE
+    return _take(f"sluice:api:{token}", settings.API_REQUESTS_PER_MINUTE)
+
+
+def take_of_address(address: str) -> Taken:
+    """Count one request of a host that joins, by its network address."""
+    return _take(f"sluice:join:{address}", JOINS_PER_MINUTE)
+
+
+def _take(key: str, most: int) -> Taken:
     if time.monotonic() < _Server.away_until_s:
         return Taken(may=True, most=most, left=None)
     try:
-        taken, left = _script()(keys=[f"sluice:api:{token}"], args=[most, PERIOD_S])
+        taken, left = _script()(keys=[key], args=[most, PERIOD_S])
     except redis.RedisError:
         _Server.away_until_s = time.monotonic() + AWAY_S
         return Taken(may=True, most=most, left=None)
