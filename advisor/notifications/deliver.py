@@ -19,6 +19,7 @@ from advisor.models.report import ReportDelivery, ReportSubscription
 from advisor.notifications.channels.channel import NotSent, Place
 from advisor.notifications.channels.registry import CHANNELS
 from advisor.notifications.message import Letter, read_message
+from advisor.pipeline.failed_work import Subject, keep_failure, solve
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ CLAIM = timedelta(minutes=2)
 """Who sends has so long; what is still being sent after that is sent again, with the same key."""
 MOST_FAILED_REPORTS = 3
 """So many in a row stop a subscription."""
+SENDING = "send_reports"
+"""What failed under Health while a subscription is stopped, until a report is sent again."""
 MOST_FAILURES = 5
 """So many messages in a row that were given up stop a channel."""
 
@@ -107,7 +110,8 @@ def _note_sent(row: Delivery, now: datetime) -> None:
     row.state, row.sent_at, row.reason = DeliveryState.SENT, now, ""
     row.save(update_fields=["state", "sent_at", "reason"])
     NotificationChannel.objects.filter(pk=row.channel_id).exclude(failures=0).update(failures=0)
-    ReportSubscription.objects.filter(deliveries__delivery=row).update(failures=0)
+    if ReportSubscription.objects.filter(deliveries__delivery=row).update(failures=0):
+        solve(task=SENDING, subject=Subject(organisation=row.organisation_id), now=now)
     _forget_file(row)
 
 
@@ -135,6 +139,9 @@ def note_failed_report(row: ReportSubscription, reason: str, *, now: datetime) -
     stopped = rows.filter(failures__gte=MOST_FAILED_REPORTS).update(
         stopped_at=now, stopped_because=text[:LONGEST_REASON]
     )
+    if stopped:
+        subject = Subject(organisation=row.organisation_id)
+        keep_failure(task=SENDING, subject=subject, reason=f"{row.name}: {text}", now=now)
     return bool(stopped)
 
 

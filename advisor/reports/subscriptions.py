@@ -26,8 +26,9 @@ from advisor.core.weekly_window import zone_of
 from advisor.errors import DecisionRefused, ExportImpossible
 from advisor.models import ChannelKind, Delivery, ReportDelivery, ReportSubscription
 from advisor.models.report import LONGEST_TAG
-from advisor.notifications.deliver import MOST_FAILED_REPORTS, note_failed_report
+from advisor.notifications.deliver import MOST_FAILED_REPORTS, SENDING, note_failed_report
 from advisor.notifications.message import Link, Message
+from advisor.pipeline.failed_work import Subject, solve
 from advisor.queries.report import read_report
 from advisor.queries.report_subject import ReportSubject
 from advisor.reports.pdf import pdf_of
@@ -79,6 +80,7 @@ def _start(
     ReportSubscription.objects.filter(pk=row.pk).update(
         due_at=due_at, failures=0, stopped_at=None, stopped_because=""
     )
+    solve(task=SENDING, subject=Subject(organisation=row.organisation_id), now=now)
     _told(row, action, actor=actor, now=now)
 
 
@@ -98,6 +100,7 @@ def remove(row: ReportSubscription, *, actor: Actor, now: datetime) -> None:
     actor.require(Action.MANAGE_NOTIFICATIONS)
     _told(row, "remove a subscription of reports", actor=actor, now=now)
     Delivery.objects.filter(report__subscription=row, sent_at=None).delete()
+    solve(task=SENDING, subject=Subject(organisation=row.organisation_id), now=now)
     row.delete()
 
 

@@ -166,6 +166,15 @@ def test_renderer_that_ends_badly_is_told(
         pdf.pdf_of("<p>text</p>", program=(sys.executable, "-c", program))
 
 
+def test_more_than_two_at_a_time_wait_and_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "LONGEST_WAIT_S", 0.1)
+    with pdf._AT_A_TIME, pdf._AT_A_TIME, pytest.raises(ExportImpossible, match="try again"):
+        pdf.pdf_of("<p>text</p>")
+
+    echo = (sys.executable, "-c", "import sys; sys.stdout.write(sys.stdin.read())")
+    assert pdf.pdf_of("<p>text</p>", program=echo) == b"<p>text</p>"
+
+
 def test_template_that_raises_is_named(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports/print.html").write_text("{% if %}")

@@ -17,6 +17,7 @@ from advisor.models import (
     ChannelKind,
     Delivery,
     DeliveryState,
+    FailedWork,
     Incident,
     NotificationChannel,
     ReportDelivery,
@@ -269,6 +270,22 @@ def test_letters_that_nobody_takes_stop_it(cluster: Cluster, mail: MailSink) -> 
     row.refresh_from_db()
     assert "it could not be sent: the mail server answers 554" in row.stopped_because
     assert Delivery.objects.filter(state=DeliveryState.GIVEN_UP).count() == 3
+    failed = FailedWork.objects.get()
+    assert failed.reason.startswith("yesterday: 3 reports in a row failed; the last: it could not")
+    assert failed.solved_at is None
+
+
+def test_health_names_a_stopped_one_until_it_is_started_again(
+    cluster: Cluster, mail: MailSink
+) -> None:
+    mail.answer = "554 go away"
+    row = daily(cluster)
+    for days in range(3):
+        work(DUE + timedelta(days=days))
+
+    subscriptions.start_again(row, actor=COMMAND_LINE, now=DUE + timedelta(days=3))
+
+    assert FailedWork.objects.get().solved_at == DUE + timedelta(days=3)
 
 
 def test_letter_that_is_taken_forgives_what_failed_before(
