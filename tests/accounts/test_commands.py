@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.management.product_command import ProductCommand
-from accounts.models import Membership, Role, Token
+from accounts.models import JoinToken, Membership, Role, Token
 from tests.accounts.people import join, role_of
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now, post
 
@@ -129,3 +129,18 @@ def test_members_are_listed_changed_and_removed(tenant: Tenant) -> None:
     assert {row["user"]: row["role"] for row in listed} == {"rita": "owner", "alice": "operator"}
     assert role_of(tenant.organisation, "alice") is None
     assert [row["action"] for row in run_json("audit")] == ["remove member", "change role"]
+
+
+def test_join_token_prints_a_line_once_and_is_revoked(tenant: Tenant) -> None:
+    line = run("join-token", "create", "--url", "https://sluice.example.com/", "--hosts", "3")
+    token = JoinToken.objects.get()
+
+    listed = run_json("join-token", "list")
+    run("join-token", "revoke", str(token.pk))
+
+    assert line.startswith("curl -fsSL https://sluice.example.com/join/slj_")
+    assert line.endswith(" | sudo sh\n")
+    assert [(one["state"], one["most_hosts"], "line" in one) for one in listed] == [
+        ("open", 3, False)
+    ]
+    assert run_json("join-token", "list")[0]["state"] == "revoked"
