@@ -11,7 +11,15 @@ from django.test import Client
 from advisor.models import ResourceStatus
 from tests.web.fleet import Fleet
 
-PARTS = ("/", "/?part=heat", "/?part=lists", "/?part=movers", "/workloads/", "/hosts/")
+PARTS = (
+    "/",
+    "/?part=heat",
+    "/?part=lists",
+    "/?part=movers",
+    "/?part=map",
+    "/workloads/",
+    "/hosts/",
+)
 PART = {"HX-Request": "true"}
 
 

@@ -107,6 +107,19 @@ document.querySelector(".search")?.addEventListener("keydown", (event) => {
   (links[next] ?? document.getElementById("search-box")).focus();
 });
 
+// --- Squares: arrows walk through a group, Tab goes to the next
+
+document.addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const square = step && event.target.closest("a.square");
+  const next = square && (step > 0 ? square.nextElementSibling : square.previousElementSibling);
+  if (!next) return;
+  event.preventDefault();
+  square.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+});
+
 // --- Copying what is shown once
 
 document.addEventListener("click", async (event) => {

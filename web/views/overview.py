@@ -26,9 +26,18 @@ from advisor.queries.movers import (
 from advisor.queries.resources import ResourceLine, by_urgency, read_lines
 from advisor.queries.rollouts import rollouts_under_way
 from advisor.queries.teams import TeamReach, reach_of
+from advisor.queries.workload_map import (
+    GROUPINGS,
+    Grouping,
+    grouping_of,
+    tag_grouping,
+    tag_keys,
+    workload_map,
+)
 from ingest.models import Host
 from web.access import Workspace, workspace_view
 from web.drawing.heat import axis_labels, heat_row, hour_cells, hour_starts
+from web.drawing.squares import WORDS, drawn_squares
 from web.page import render_page, render_part
 
 LONGEST_TEAM = 60
@@ -70,13 +79,15 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     team = next((one for one in teams if one.name == asked), None)
     reach = None if team is None else reach_of(workspace.scope, team)
     look = _Look(workspace=workspace, now=now, reach=reach)
+    group = request.GET.get("group", "")
     if is_part:
-        template, context = _part(look, request.GET.get("part", ""), against)
+        template, context = _part(look, request.GET.get("part", ""), against, group)
         return render_part(request, workspace, template, now=now, team=team, **context)
     lines = look.lines()
     context = {
         **_state(look, lines),
         **_heat(look, lines),
+        **_frame_of_map(look, group, at_once="map" in request.GET),
         **_frame_of_movers(look, against, at_once="movers" in request.GET),
         **_lists(look, lines),
         "team": team,
@@ -88,8 +99,11 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     )
 
 
-def _part(look: _Look, name: str, against: Against) -> tuple[str, dict[str, Any]]:
+def _part(look: _Look, name: str, against: Against, group: str) -> tuple[str, dict[str, Any]]:
     """The template of the part of this name, and what it shows; the state without a name."""
+    if name == "map":
+        grouping = grouping_of(group, tag_keys(look.workspace.scope))
+        return "web/parts/workload_map.html", _map(look, grouping)
     if name == "movers":
         return "web/parts/movers.html", _movers(look, against)
     lines = look.lines()
@@ -137,6 +151,29 @@ def _heat(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
         "hosts": look.workspace.scope.rows(Host).exists(),
         "heat": [heat_row(line, strips[line.pk]) for line in lines],
         "heat_axis": axis_labels(strips[lines[0].pk]) if lines else [],
+    }
+
+
+def _frame_of_map(look: _Look, group: str, *, at_once: bool) -> dict[str, Any]:
+    """What the map can be grouped by; the page asks for its squares once it is shown."""
+    keys = tag_keys(look.workspace.scope)
+    grouping = grouping_of(group, keys)
+    squares = _map(look, grouping) if at_once else {"groups": None}
+    return {
+        **squares,
+        "grouping": grouping,
+        "groupings": [*GROUPINGS, *map(tag_grouping, keys)],
+        "conditions": WORDS,
+    }
+
+
+def _map(look: _Look, grouping: Grouping) -> dict[str, Any]:
+    """A square per workload."""
+    found = workload_map(look.workspace.scope, grouping, now=look.now, team=look.team)
+    return {
+        "groups": [(group, drawn_squares(group.squares)) for group in found],
+        "grouping": grouping,
+        "conditions": WORDS,
     }
 
 
