@@ -16,6 +16,7 @@ PARTS = (
     "/?part=heat",
     "/?part=lists",
     "/?part=movers",
+    "/?part=promises",
     "/?part=map",
     "/workloads/",
     "/hosts/",

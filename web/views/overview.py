@@ -26,6 +26,7 @@ from advisor.queries.movers import (
 from advisor.queries.resources import ResourceLine, by_urgency, read_lines
 from advisor.queries.rollouts import rollouts_under_way
 from advisor.queries.teams import TeamReach, reach_of
+from advisor.queries.tier_promises import tier_promises
 from advisor.queries.workload_map import (
     GROUPINGS,
     Grouping,
@@ -89,6 +90,7 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         **_heat(look, lines),
         **_frame_of_map(look, group, at_once="map" in request.GET),
         **_frame_of_movers(look, against, at_once="movers" in request.GET),
+        **_promises(look, at_once="promises" in request.GET),
         **_lists(look, lines),
         "team": team,
         "teams": teams,
@@ -104,6 +106,8 @@ def _part(look: _Look, name: str, against: Against, group: str) -> tuple[str, di
     if name == "map":
         grouping = grouping_of(group, tag_keys(look.workspace.scope))
         return "web/parts/workload_map.html", _map(look, grouping)
+    if name == "promises":
+        return "web/parts/promises.html", _promises(look, at_once=True)
     if name == "movers":
         return "web/parts/movers.html", _movers(look, against)
     lines = look.lines()
@@ -198,6 +202,15 @@ def _movers(look: _Look, against: Against) -> dict[str, Any]:
         "movers": top_movers(look.workspace.scope, against, now=look.now, team=look.team),
         "against": against,
     }
+
+
+def _promises(look: _Look, *, at_once: bool) -> dict[str, Any]:
+    """What was kept in the last day, None until the page asks for it.
+
+    `at_once` is for browsers without scripts, which cannot ask.
+    """
+    found = tier_promises(look.workspace.scope, now=look.now, team=look.team) if at_once else None
+    return {"promises": found}
 
 
 def _lists(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
