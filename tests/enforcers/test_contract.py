@@ -224,6 +224,7 @@ def test_canonical_bytes_do_not_depend_on_key_order_or_spaces() -> None:
         (("resources", 0, "capacity"), 0, "$.resources[0].capacity", "finite number above 0"),
         (("resources", 0, "kind"), "lun", "$.resources[0].kind", "one of uplink, datastore"),
         (("resources", 1, "name"), "uplink0", "$.resources[1].name", "'uplink0' appears twice"),
+        (("resources", 1, "device"), "up0", "$.resources[1].device", "'up0' appears twice"),
         (("allocations", 1, "id"), "41", "$.allocations[1].id", "'41' appears twice"),
         (("allocations", 0, "resource"), "x", "$.allocations[0].resource", "no resource named"),
         (("allocations", 0, "shares"), 0, "$.allocations[0].shares", "within 1..1000000"),
