@@ -13,6 +13,7 @@ import pytest
 
 from advisor.core.casebook.bundle import read_bundle
 from advisor.core.casebook.score import Case, score
+from advisor.core.natural_order import natural_key
 from advisor.decisions.casebook.replay import CASEBOOK, replay
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,25 @@ def test_who_let_loose_is_named_with_nearly_all_who_lost() -> None:
     # Who loses and still gets what is due is no victim of anybody.
     assert lost >= 0.85
     assert named >= 0.6
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "file", [one for one in EVEN if one.stem.startswith("ring-")], ids=lambda one: one.stem
+)
+def test_service_that_waits_at_its_ring_without_any_io_is_no_victim(file: Path) -> None:
+    bundle = read_bundle(file.read_bytes())
+    # The lab puts it behind all that do I/O (`bench.lab.rare_case`).
+    idle = max((one.workload for one in bundle.resource.allocations), key=natural_key)
+
+    found = replay(bundle)
+
+    assert isinstance(found.answer, dict)
+    rates = {one["workload"]: one["measured"] for one in found.answer["allocations"]}
+    assert rates[idle] == 0
+    assert all(rate > 0 for name, rate in rates.items() if name != idle)
+    assert found.victims
+    assert idle not in (*found.victims, *found.aggressors)
 
 
 def test_casebook_has_cases_of_disks_and_uplinks_and_calm_ones() -> None:
