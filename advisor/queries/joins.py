@@ -11,8 +11,9 @@ from django.db.models import Count
 
 from accounts.models import JoinMode, JoinToken, Runs
 from advisor.core.join_checklist import Check, Held, JoinedHost, checklist, is_connected
-from advisor.models import Allocation, Attachment, Enforcer, ResourceKind
+from advisor.models import Allocation, Attachment, Enforcer
 from advisor.queries.scope import Scope
+from advisor.resource_kinds.registry import traits_of
 from enforcers.contract import EnforcementState, read_support
 from ingest.core.identity.facts import Kind
 from ingest.models import HostJoin, StatedFact
@@ -92,8 +93,8 @@ def _joined(
         refusal=enforcer.refusal if enforcer else "",
         last_sample_at=host.last_sample_at,
         heard_at=host.heard_at,
-        disk_count=devices[host.pk][ResourceKind.DATASTORE],
-        interface_count=devices[host.pk][ResourceKind.UPLINK],
+        disk_count=_count_of(devices[host.pk], have_latency=True),
+        interface_count=_count_of(devices[host.pk], have_latency=False),
         workloads=workloads[host.pk],
         makers=frozenset(makers[host.name]),
         held=tuple(
@@ -106,6 +107,15 @@ def _joined(
 def _devices(hosts: Sequence[int]) -> _Counts:
     rows = Attachment.objects.filter(host__in=hosts).order_by()
     return _counted(rows.values_list("host_id", "resource__kind").annotate(Count("pk")))
+
+
+def _count_of(devices: Counter[str], *, have_latency: bool) -> int:
+    """Those of kinds that have a latency of their own, as disks have, or of the others."""
+    return sum(
+        count
+        for kind, count in devices.items()
+        if have_latency is not bool(traits_of(kind).latency_gap)
+    )
 
 
 def _workloads(hosts: Sequence[int]) -> _Counts:

@@ -19,7 +19,7 @@ from advisor.core.reporting.report import (
     ReportedRate,
 )
 from advisor.history.levels import Levels, read_levels
-from advisor.models import DemandOutlook, Policy, PredictionScore, Resource, ResourceKind
+from advisor.models import DemandOutlook, Policy, PredictionScore, Resource
 from advisor.queries.report_subject import Reported, ReportSubject
 
 MOST_TOGETHER = 50
@@ -44,7 +44,7 @@ def reported_resources(subject: ReportSubject, reported: Reported) -> list[Resou
 
 def read_latencies(resources: Sequence[Resource], period: Period) -> Iterator[ReportedLatency]:
     """Of each datastore on which there was I/O."""
-    stores = [one for one in resources if one.kind == ResourceKind.DATASTORE]
+    stores = [one for one in resources if not one.traits.latency_gap]
     for begin in range(0, len(stores), MOST_TOGETHER):
         part = stores[begin : begin + MOST_TOGETHER]
         values: dict[int, list[npt.NDArray[np.float32]]] = {one.pk: [] for one in part}

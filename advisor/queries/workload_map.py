@@ -12,13 +12,14 @@ from django.db.models import F, Func, TextField, Value
 
 from advisor.core.natural_order import natural_key
 from advisor.core.tags import tag_text
-from advisor.models import Incident, Resource, ResourceKind, Team, Workload
+from advisor.models import Incident, Resource, Team, Workload
 from advisor.queries.allocation_columns import TIERS, present_allocations
 from advisor.queries.packed import packed_columns
 from advisor.queries.resources import NEAR, ResourceLine, read_lines
 from advisor.queries.scope import Scope
 from advisor.queries.tables import host_names
 from advisor.queries.teams import owned_by, team_names
+from advisor.resource_kinds.registry import stated_kinds
 
 MOST_SQUARES = 3000
 MOST_GROUPS = 40
@@ -57,14 +58,13 @@ class Grouping:
     without: str
 
 
+_KINDS = {traits.words.area.lower(): traits.name for traits in stated_kinds().values()}
 GROUPINGS = (
-    Grouping(name="storage", words="storage", without="no storage"),
-    Grouping(name="network", words="network", without="no network"),
+    *(Grouping(name=area, words=area, without=f"no {area}") for area in _KINDS),
     Grouping(name="host", words="host", without="no host"),
     Grouping(name="tier", words="tier", without="no tier"),
     Grouping(name="team", words="team", without="no team"),
 )
-_KINDS = {"storage": ResourceKind.DATASTORE, "network": ResourceKind.UPLINK}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +174,7 @@ def _inventory(scope: Scope, now: datetime, team: Team | None) -> _Inventory:
 def _groups(scope: Scope, grouping: Grouping, found: _Inventory) -> Mapping[int, Sequence[str]]:
     """By workload the names of its groups."""
     match grouping.name:
-        case "storage" | "network":
-            kind = _KINDS[grouping.name]
+        case area if kind := _KINDS.get(area):
             return _named(
                 found.used, {pk: one.name for pk, one in found.lines.items() if one.kind == kind}
             )

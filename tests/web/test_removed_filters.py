@@ -40,6 +40,8 @@ UNALIKE = re.compile(
 """What is drawn by lot for each answer, and how full the machine is at this moment."""
 OF_NOBODY = "/api/v1/replays"
 """Experiments of studies, which are the same for all and take long to tell."""
+FOR_ANYBODY = "shared report"
+"""Its link is the right to see it."""
 Site = tuple[str, int]
 Filter = Callable[..., Any]
 
@@ -80,7 +82,7 @@ def filters(seen: set[Site], *, without: Site | None = None) -> Iterator[None]:
 
 
 def addresses(fleet: Fleet) -> list[str]:
-    every = [address(fleet) for address in PAGES.values()]
+    every = [address(fleet) for name, address in PAGES.items() if name != FOR_ANYBODY]
     lists = [f"/{name}/" for name in LISTS if name in ("workloads", "incidents", "hosts")]
     found = ["/search/?q=nfs", "/search/?q=db", *lists]
     rows = [

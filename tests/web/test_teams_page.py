@@ -201,7 +201,7 @@ def test_parts_of_the_overview_are_asked_for_with_the_team(viewer: Client, shop:
 
     asked = [one.get("hx-get") or "" for one in page.root.walk()]
     own = [one for one in asked if one.startswith("/?")]
-    assert len(own) == 5
+    assert len(own) == 7
     assert all("team=Shop%20%26%20co" in one for one in own)
 
 

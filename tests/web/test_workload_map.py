@@ -68,6 +68,17 @@ def test_address_names_what_is_grouped_by(viewer: Client, fleet: Fleet) -> None:
     assert headings(map_of(viewer, "tag:none")) == headings(map_of(viewer, "storage"))
 
 
+@pytest.mark.parametrize(("group", "kind"), [("storage", "datastore"), ("network", "uplink")])
+def test_groups_of_storage_and_network_are_the_resources_of_that_kind(
+    viewer: Client, fleet: Fleet, group: str, kind: str
+) -> None:
+    used = fleet.organisation.resources.filter(kind=kind, allocations__isnull=False)
+
+    named = {one.rpartition(" ")[0] for one in headings(map_of(viewer, group))}
+
+    assert named - {f"no {group}"} == set(used.values_list("name", flat=True)) != set()
+
+
 @pytest.mark.parametrize("group", ["storage", "network", "host", "tier", "team"])
 def test_table_counts_each_square(viewer: Client, fleet: Fleet, group: str) -> None:
     page = map_of(viewer, group)
