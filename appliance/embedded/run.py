@@ -145,7 +145,7 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
     sample = None
     if options.with_sample:
         say(f"sending the last hours of the organisation {ORGANISATION_NAME}")
-        sample = sample_hosts(data, children.web_url(options.host, options.port))
+        sample = sample_hosts(data)
         # Before anything is judged: what comes afterwards would be judged again, later.
         send_history(sample)
         connection.close()

@@ -33,7 +33,7 @@ COLLECTOR_NAME = "sample hosts"
 HISTORY_TIMEOUT_S = 600.0
 
 
-def sample_hosts(data: DataDir, url: str) -> ChildSpec:
+def sample_hosts(data: DataDir) -> ChildSpec:
     """The program that sends what the sample's hosts would, to the organisation of its token."""
     data.sample.mkdir(mode=0o700, exist_ok=True)
     organisation, is_new = make_sample()
@@ -42,7 +42,13 @@ def sample_hosts(data: DataDir, url: str) -> ChildSpec:
     _keep_token(data.sample / TOKEN_FILE, organisation)
     return ChildSpec(
         name="sample",
-        argv=(sys.executable, "-m", "appliance.sample.play", str(data.sample), url),
+        argv=(
+            sys.executable,
+            "-m",
+            "appliance.sample.play",
+            str(data.sample),
+            str(data.web_socket),
+        ),
         log=data.logs / "sample.log",
         environment={"SLUICE_DATA_DIR": str(data.root), "PYTHONUNBUFFERED": "1"},
         essential=False,

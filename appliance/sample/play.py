@@ -1,4 +1,4 @@
-"""`python -m appliance.sample.play FOLDER URL [--until-now]`: send what its hosts would send.
+"""`python -m appliance.sample.play FOLDER SOCKET [--until-now]`: send what its hosts would send.
 
 It begins with the last hours, goes on where it ended before, and then sends each window as it
 ends. It ends by itself when the server knows its token no longer: the sample was removed.
@@ -6,14 +6,15 @@ ends. It ends by itself when the server knows its token no longer: the sample wa
 
 from __future__ import annotations
 
+import socket
 import sys
 import time
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from http.client import HTTPException
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from appliance.sample.fleet import STATE_FILE, TOKEN_FILE, UNTIL_NOW
 from appliance.sample.story import HOUR_S, Story
 
 HISTORY_S = 8 * int(HOUR_S)
+_ADDRESS = "/api/v2/write?precision=ns"
 _WINDOWS_AT_ONCE = 30
 _TIMEOUT_S = 30.0
 _LONGEST_WAIT_S = 30.0
@@ -31,6 +33,10 @@ _LATER = (429, 503)
 
 class SampleGone(Exception):
     """The server knows the token no longer."""
+
+
+class SampleRefused(Exception):
+    """The server takes a body never, whatever is waited for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,10 +69,14 @@ class State:
 class Player:
     """Sends to one server; a window is sent until the server has taken it."""
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, socket_path: str) -> None:
         self._path = folder / STATE_FILE
-        self._url = f"{url}/api/v2/write?precision=ns"
-        self._headers = {"Authorization": f"Token {(folder / TOKEN_FILE).read_text()}"}
+        self._socket = socket_path
+        self._headers = {
+            "Authorization": f"Token {(folder / TOKEN_FILE).read_text()}",
+            # Who reaches the socket is on this machine; a server may take nothing else.
+            "X-Forwarded-Proto": "https",
+        }
         self._state = State.read(self._path, now_s=_window_end(time.time()))
         self._story = Story(self._state.made_at_s)
         self._hosts = Hosts(self._state.counters)
@@ -98,20 +108,39 @@ class Player:
         wait_s = 1.0
         while True:
             try:
-                with urlopen(  # noqa: S310  the product's own address
-                    Request(self._url, data=body, headers=self._headers),  # noqa: S310
-                    timeout=_TIMEOUT_S,
-                ):
-                    return
-            except HTTPError as error:
-                if error.code in _GONE:
-                    raise SampleGone from error
-                if error.code not in _LATER:
-                    raise
-                wait_s = _asked_wait_s(error.headers.get("Retry-After")) or wait_s
-            except (URLError, HTTPException, OSError):
+                status, asked_wait = self._answer(body)
+            except (OSError, HTTPException):
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            else:
+                if status == HTTPStatus.NO_CONTENT:
+                    return
+                if status in _GONE:
+                    raise SampleGone
+                if status not in _LATER:
+                    raise SampleRefused(f"the server answers {status}")
+                wait_s = _asked_wait_s(asked_wait) or wait_s
             time.sleep(wait_s)
+
+    def _answer(self, body: bytes) -> tuple[int, str | None]:
+        """Status and `Retry-After`; OSError or HTTPException without an answer."""
+        with closing(_SocketConnection(self._socket)) as connection:
+            connection.request("POST", _ADDRESS, body, self._headers)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.headers.get("Retry-After")
+
+
+class _SocketConnection(HTTPConnection):
+    """To the web server's socket, which is there whatever address and TLS the server has."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
 
 
 def _window_end(at_s: float) -> int:
@@ -122,8 +151,8 @@ def _asked_wait_s(said: str | None) -> float | None:
     return min(float(said), _LONGEST_WAIT_S) if said and said.isdigit() else None
 
 
-def main(folder: str, url: str, *options: str) -> None:
-    player = Player(Path(folder), url)
+def main(folder: str, socket_path: str, *options: str) -> None:
+    player = Player(Path(folder), socket_path)
     try:
         player.catch_up()
         if UNTIL_NOW not in options:

@@ -213,7 +213,11 @@ def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(data_dir):
         " WHERE resource.name = 'silver-01' AND incident.ended_at IS NULL"
         ' AND incident.aggressors @> \'[{"workload": "etl-13"}]\''
     )
-    with started(data_dir, "--sample") as run, database(run) as connection:
+    environment = {"SLUICE_HTTPS_ONLY": "1"}
+    with (
+        started(data_dir, "--sample", env=environment) as run,
+        database(run) as connection,
+    ):
         deadline = time.monotonic() + DEADLINE_S
         while not (found := connection.execute(noisy).fetchall()):
             assert time.monotonic() < deadline, (data_dir / "log" / "sample.log").read_text()

@@ -53,7 +53,7 @@ def test_sample_is_an_organisation_of_its_own_that_admins_own() -> None:
 
 
 def test_hosts_send_with_a_token_of_the_sample_that_nobody_else_reads(data: DataDir) -> None:
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
 
     token = token_of(data)
     assert token.organisation.slug == ORGANISATION
@@ -61,32 +61,32 @@ def test_hosts_send_with_a_token_of_the_sample_that_nobody_else_reads(data: Data
 
 
 def test_second_start_keeps_token_and_counters(data: DataDir) -> None:
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
     (data.sample / STATE_FILE).write_text("counters")
     first = token_of(data)
 
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
 
     assert token_of(data) == first
     assert (data.sample / STATE_FILE).exists()
 
 
 def test_sample_that_was_removed_begins_anew(data: DataDir) -> None:
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
     (data.sample / STATE_FILE).write_text("counters")
     Organisation.objects.get(slug=ORGANISATION).delete()
 
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
 
     assert token_of(data).organisation.slug == ORGANISATION
     assert not (data.sample / STATE_FILE).exists()
 
 
 def test_token_that_was_revoked_is_replaced(data: DataDir) -> None:
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
     Token.objects.all().delete()
 
-    sample_hosts(data, "http://localhost")
+    sample_hosts(data)
 
     assert token_of(data).organisation.slug == ORGANISATION
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 
 import pytest
 
 from appliance.sample import play
 from appliance.sample.fleet import HOSTS, STATE_FILE, TOKEN_FILE
-from appliance.sample.play import Player, SampleGone, main
+from appliance.sample.play import Player, SampleGone, SampleRefused, main
 
 NOW_S = 1_700_000_400
 
@@ -21,14 +22,14 @@ NOW_S = 1_700_000_400
 class Server:
     """Answers 204, after the answers that are to come before."""
 
-    url: str = ""
+    socket: str = ""
     answers: list[int] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(tmp_path: Path) -> Iterator[Server]:
     told = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -45,9 +46,9 @@ def server() -> Iterator[Server]:
 
         def log_message(self, *_: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+    with ThreadingUnixStreamServer(str(tmp_path / "web.sock"), Handler) as http:
         threading.Thread(target=http.serve_forever, daemon=True).start()
-        told.url = f"http://127.0.0.1:{http.server_address[1]}"
+        told.socket = str(tmp_path / "web.sock")
         yield told
         http.shutdown()
 
@@ -68,7 +69,7 @@ def times(server: Server) -> list[int]:
 
 
 def test_past_is_sent_up_to_now_with_the_token(server: Server, folder: Path) -> None:
-    Player(folder, server.url).catch_up()
+    Player(folder, server.socket).catch_up()
 
     assert times(server) == list(range(NOW_S - 50, NOW_S + 1, 10))
     assert len(server.bodies) == len(HOSTS)
@@ -79,7 +80,7 @@ def test_past_is_sent_up_to_now_with_the_token(server: Server, folder: Path) -> 
 def test_body_that_is_put_off_is_sent_again(server: Server, folder: Path, refusal: int) -> None:
     server.answers = [204, refusal, refusal]
 
-    Player(folder, server.url).catch_up()
+    Player(folder, server.socket).catch_up()
 
     assert len(server.bodies) == len(HOSTS)
     assert len(set(server.bodies)) == len(HOSTS)
@@ -88,12 +89,12 @@ def test_body_that_is_put_off_is_sent_again(server: Server, folder: Path, refusa
 def test_next_start_goes_on_where_the_last_one_ended(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Player(folder, server.url).catch_up()
+    Player(folder, server.socket).catch_up()
     before = reads_of_first_disk(server.bodies[-1])
     server.bodies.clear()
     monkeypatch.setattr("time.time", lambda: NOW_S + 20.0)
 
-    Player(folder, server.url).catch_up()
+    Player(folder, server.socket).catch_up()
 
     assert times(server) == [NOW_S + 10, NOW_S + 20]
     assert reads_of_first_disk(server.bodies[-1]) > before > 0
@@ -102,11 +103,11 @@ def test_next_start_goes_on_where_the_last_one_ended(
 def test_after_a_long_pause_only_the_last_hours_are_sent(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Player(folder, server.url).catch_up()
+    Player(folder, server.socket).catch_up()
     server.bodies.clear()
     monkeypatch.setattr("time.time", lambda: NOW_S + 86400.0)
 
-    Player(folder, server.url).catch_up()
+    Player(folder, server.socket).catch_up()
 
     assert times(server)[0] == NOW_S + 86400 - 50
 
@@ -116,7 +117,7 @@ def test_program_ends_when_the_sample_was_removed(
 ) -> None:
     server.answers = [401]
 
-    main(str(folder), server.url)
+    main(str(folder), server.socket)
 
     assert "removed" in capsys.readouterr().out
     assert not (folder / STATE_FILE).exists()
@@ -125,8 +126,8 @@ def test_program_ends_when_the_sample_was_removed(
 def test_answer_that_nothing_mends_is_an_error(server: Server, folder: Path) -> None:
     server.answers = [400]
 
-    with pytest.raises(Exception, match="400"):
-        Player(folder, server.url).catch_up()
+    with pytest.raises(SampleRefused, match="400"):
+        Player(folder, server.socket).catch_up()
 
 
 def test_server_that_is_away_is_asked_again(
@@ -142,7 +143,7 @@ def test_server_that_is_away_is_asked_again(
     monkeypatch.setattr("time.sleep", wait)
 
     with pytest.raises(SampleGone):
-        Player(folder, "http://127.0.0.1:9").catch_up()
+        Player(folder, str(folder / "nobody.sock")).catch_up()
 
     assert waits == sorted(waits)
     assert waits[-1] == 30.0
