@@ -224,6 +224,7 @@ def addresses(stage: Stage) -> dict[str, Page | None]:
         "overview": ("/", {}),
         "overview's top movers": ("/?part=movers", PART),
         "overview's map of workloads": ("/?part=map", PART),
+        "overview's promises by tier": ("/?part=promises", PART),
         "datastore": (f"/resources/{store.pk}/", {}),
         "uplink": (f"/resources/{uplink.pk}/", {}),
         "24 h charts of a datastore": (f"/api/v1/resources/{store.pk}/charts?range=24h", {}),

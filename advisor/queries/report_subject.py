@@ -10,7 +10,7 @@ from functools import cached_property
 from django.db.models import Q
 
 from accounts.models import Organisation
-from advisor.models import Allocation, Team, Workload
+from advisor.models import Allocation, Policy, Team, Workload
 from advisor.models.workload import WORKLOAD_DETAILS
 from advisor.queries.teams import owned_by
 
@@ -70,8 +70,13 @@ class Reported:
         yield from own.items()
 
 
-def reported_of(subject: ReportSubject, *, since: datetime) -> Reported:
-    """The workloads that were there after `since`; two statements."""
+def reported_of(
+    subject: ReportSubject, *, since: datetime, promised_only: bool = False
+) -> Reported:
+    """The workloads that were there after `since`; two statements.
+
+    With `promised_only` of their allocations those alone that may have had a promise or a limit.
+    """
     was_there = Q(vanished_at=None) | Q(vanished_at__gt=since)
     rows = Workload.objects.filter(was_there, organisation=subject.organisation)
     if subject.team is not None:
@@ -86,4 +91,9 @@ def reported_of(subject: ReportSubject, *, since: datetime) -> Reported:
         # Those of one resource are stored together.
         .order_by("resource_id", "pk")
     )
+    if promised_only:
+        promised = Q(reservation__gt=0) | Q(limit__isnull=False)
+        # A version grants them beside what is stated.
+        granted = Policy.objects.filter(resource__organisation=subject.organisation)
+        allocations = allocations.filter(promised | Q(resource__in=granted.values("resource")))
     return Reported(workloads=workloads, allocations=list(allocations))

@@ -56,7 +56,7 @@ def tier_promises(scope: Scope, *, now: datetime, team: Team | None = None) -> l
 def _read(scope: Scope, now: datetime, team: Team | None) -> list[TierPromise]:
     subject = ReportSubject(organisation=scope.organisation, team=team)
     period = _last_day(now)
-    reported = reported_of(subject, since=period.since)
+    reported = reported_of(subject, since=period.since, promised_only=True)
     minutes = read_promise_minutes(reported.allocations, period)
     losses = read_losses(subject, reported, period, now=now)
     by_tier: dict[str, list[int]] = defaultdict(list)
