@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import models, transaction
 from django.db.models import QuerySet
@@ -153,3 +154,20 @@ def spend(token: JoinToken, *, now: datetime) -> None:
     if open_still.update(hosts_joined=models.F("hosts_joined") + 1) == 0:
         of = "1 host" if token.most_hosts == 1 else f"{token.most_hosts} hosts"
         raise JoinRefused(f"this join token is used up: it was for {of}; make a new line")
+
+
+def described(token: JoinToken, *, now: datetime) -> dict[str, Any]:
+    """What people and programs are told of one; its secret is not stored."""
+    return {
+        "id": token.pk,
+        "state": join_state(token, now=now),
+        "runs": token.runs,
+        "mode": token.mode,
+        "collects": token.collects,
+        "host": token.host_name or None,
+        "most_hosts": token.most_hosts,
+        "hosts_joined": token.hosts_joined,
+        "made_by": token.made_by,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+    }

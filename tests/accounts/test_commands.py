@@ -144,3 +144,11 @@ def test_join_token_prints_a_line_once_and_is_revoked(tenant: Tenant) -> None:
         ("open", 3, False)
     ]
     assert run_json("join-token", "list")[0]["state"] == "revoked"
+
+
+def test_join_token_tells_a_program_its_line_and_what_it_is(tenant: Tenant) -> None:
+    made = run_json("join-token", "create", "--url", "https://sluice.example.com")
+
+    (listed,) = run_json("join-token", "list")
+    assert made.pop("line").startswith("curl -fsSL https://sluice.example.com/join/slj_")
+    assert made == listed

@@ -12,7 +12,7 @@ from accounts.models import Collects, JoinMode, JoinToken, Organisation, Runs
 from accounts.services.join_tokens import (
     DEFAULT_MINUTES,
     Terms,
-    join_state,
+    described,
     join_tokens_of,
     make_join_token,
     revoke_join_token,
@@ -70,31 +70,15 @@ class Command(ProductCommand):
         )
         line = f"curl -fsSL {options['url'].rstrip('/')}/join/{secret} | sudo sh"
         if options["as_json"]:
-            self.show_json({**_row(token), "line": line})
+            self.show_json({**described(token, now=timezone.now()), "line": line})
         else:
             self.stdout.write(line)
             self.stderr.write("Only a hash of it is stored, so it cannot be shown again.")
 
     def _show(self, tokens: list[JoinToken], options: dict[str, Any]) -> None:
         self.show(
-            [_row(token) for token in tokens],
+            [described(token, now=timezone.now()) for token in tokens],
             as_json=options["as_json"],
             columns=["id", "state", "mode", "host", "most_hosts", "hosts_joined", "expires_at"],
             empty="none yet; make one: sluice join-token create --url https://SERVER",
         )
-
-
-def _row(token: JoinToken) -> dict[str, Any]:
-    return {
-        "id": token.pk,
-        "state": join_state(token, now=timezone.now()),
-        "runs": token.runs,
-        "mode": token.mode,
-        "collects": token.collects,
-        "host": token.host_name or None,
-        "most_hosts": token.most_hosts,
-        "hosts_joined": token.hosts_joined,
-        "made_by": token.made_by,
-        "created_at": token.created_at,
-        "expires_at": token.expires_at,
-    }

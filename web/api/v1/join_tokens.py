@@ -18,7 +18,7 @@ from accounts.services.join_tokens import (
     LONGEST_MINUTES,
     MOST_HOSTS,
     Terms,
-    join_state,
+    described,
     join_tokens_of,
     make_join_token,
     revoke_join_token,
@@ -144,17 +144,4 @@ def _tag(row: JoinToken) -> str:
 
 
 def _plain(row: JoinToken) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "state": join_state(row, now=timezone.now()),
-        "runs": row.runs,
-        "mode": row.mode,
-        "collects": row.collects,
-        "host": row.host_name or None,
-        "most_hosts": row.most_hosts,
-        "hosts_joined": row.hosts_joined,
-        "made_by": row.made_by,
-        "created_at": row.created_at,
-        "expires_at": row.expires_at,
-        "revoked_at": row.revoked_at,
-    }
+    return {**described(row, now=timezone.now()), "revoked_at": row.revoked_at}
