@@ -19,6 +19,8 @@ from config.paths import POSTGRES_PORT, DataDir
 ROLE = DATABASE = "sluice"
 # Written into a cluster whose tables need the extension: it must be loaded at every start.
 TIMESCALEDB_MARKER = "sluice-timescaledb"
+ARCHIVE_WITHIN = "60s"
+"""About as much can be lost with the whole machine; pieces hardly filled pack well."""
 MEMORY_FILE = "sluice-memory.conf"
 MEMORY_HEAD = (
     "# Written at each start, by the memory of the machine; docs/settings.md has the rule."
@@ -52,6 +54,8 @@ class PostgresCluster:
             "--locale=C.UTF-8",
             # The socket's directory is closed to every other user.
             "--auth=trust",
+            # Damage on the disk is then an error, and no wrong answer.
+            "--data-checksums",
             "--no-instructions",
         ]
         done = subprocess.run(
@@ -84,8 +88,12 @@ class PostgresCluster:
             with main.open("a") as file:
                 file.write(f"\n{include}\n")
 
-    def server(self, *, durable: bool = True) -> ChildSpec:
-        """The server process. A server that is not durable is fast and fit for tests only."""
+    def server(self, *, durable: bool = True, archive_command: str | None = None) -> ChildSpec:
+        """The server process. A server that is not durable is fast and fit for tests only.
+
+        With `archive_command` it runs that for each finished piece of its log, and finishes one
+        in use after ARCHIVE_WITHIN.
+        """
         options = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.data.sockets),
@@ -101,6 +109,12 @@ class PostgresCluster:
             options |= {
                 "shared_preload_libraries": "timescaledb",
                 "timescaledb.telemetry_level": "off",
+            }
+        if archive_command is not None:
+            options |= {
+                "archive_mode": "on",
+                "archive_command": archive_command,
+                "archive_timeout": ARCHIVE_WITHIN,
             }
         if not durable:
             options |= {
@@ -125,7 +139,10 @@ class PostgresCluster:
             # SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes a checkpoint.
             stop_signal=signal.SIGINT,
             stop_timeout_s=60.0,
+            # After a power cut it reads its log first, however long that takes.
+            ready_timeout_s=600.0,
             is_ready=self.answers,
+            is_alive=self.is_alive,
         )
 
     def address(self, database: str) -> str:
@@ -134,11 +151,20 @@ class PostgresCluster:
 
     def answers(self) -> bool:
         """Whether the server takes connections."""
+        return self._said_to_a_connection() is None
+
+    def is_alive(self) -> bool:
+        """Whether the server says anything, if only that it starts or that it is full."""
+        said = self._said_to_a_connection()
+        return said is None or "FATAL" in said
+
+    def _said_to_a_connection(self) -> str | None:
+        """Why it took no connection; None if it took one."""
         try:
-            psycopg.connect(self.address("postgres"), connect_timeout=5).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+            psycopg.connect(self.address("postgres"), connect_timeout=2).close()
+        except psycopg.OperationalError as error:
+            return str(error)
+        return None
 
     def create_database(self) -> None:
         """Create the product's database and its users unless they are there.

@@ -20,6 +20,8 @@ from django.test import Client
 
 from accounts.authentication import authenticate
 from accounts.models import Organisation, Scope
+from accounts.sealed_columns import count, places
+from accounts.sealing import SealedBy
 from advisor.history.levels import read_windows
 from ingest.core.grid import moment
 from tests.advisor.judged_windows import EVER
@@ -141,6 +143,13 @@ def test_every_row_is_there_with_every_value(migrated: Former) -> None:
         made = {pk: row for pk, row in rows.items() if not _is_of_the_story(pk)}
         assert (label, kept) == (label, made)
         assert set(found) == set(rows)
+
+
+def test_secrets_that_were_stored_in_clear_are_sealed(migrated: Former) -> None:
+    sealed = {str(place): count(place) for place in places()}
+
+    assert sealed["advisor_enforcer.signing_key"][SealedBy.NEWEST] >= ROWS
+    assert [place for place, found in sealed.items() if found[SealedBy.NONE]] == []
 
 
 def test_every_window_says_what_it_said(migrated: Former) -> None:

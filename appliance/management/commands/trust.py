@@ -16,6 +16,7 @@ from advisor.core.casebook.bundle import Bundle, BundleError, read_bundle
 from advisor.core.casebook.score import Case, ScoreRow, score
 from advisor.decisions.casebook.replay import CASEBOOK, replay
 from advisor.errors import AdvisorError
+from advisor.resource_kinds.registry import traits_of
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.scratch_database import on_scratch_database
 from appliance.embedded.scratch_directory import scratch_directory
@@ -63,7 +64,12 @@ class Command(PrintingCommand):
         file, bundle = bundles[number]
         self.stderr.write(f"{number + 1} of {len(bundles)}: {file.name}")
         try:
-            return Case(name=file.name, truth=bundle.truth, found=replay(bundle))
+            return Case(
+                name=file.name,
+                truth=bundle.truth,
+                found=replay(bundle),
+                kinds=traits_of(bundle.resource.kind).words.plural,
+            )
         except (BundleError, AdvisorError) as error:
             raise CommandError(f"{file}: {error}") from error
 
