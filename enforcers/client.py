@@ -1,11 +1,14 @@
 """Speaks with the service: fetches the policy document, delivers reports, hears other hosts."""
 
+import time
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from enforcers.config import ServerConfig
-from enforcers.contract import DOCUMENT_MEDIA
 from enforcers.errors import ServerError
 from enforcers.http_exchange import Answer, HttpExchange
+from enforcers.signature import kind_of
+from enforcers.wire_signatures import REPORT_HEADER, document_media, signed_report
 
 DOCUMENT_PATH = "/api/v1/enforcer/document"
 REPORT_PATH = "/api/v1/enforcer/report"
@@ -13,6 +16,7 @@ EXCHANGE_PATH = "/api/v1/enforcer/exchange"
 LIMITS_PATH = "/api/v1/enforcer/limits"
 EXCHANGE_TIMEOUT_S = 2.0
 """An answer about four seconds is of no use much later."""
+NO_HEADERS: Mapping[str, str] = {}
 _TRY_AGAIN = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
@@ -28,14 +32,30 @@ class Client:
         """Raises ConfigError if the certificate authority file is of no use."""
         self._http = HttpExchange(config)
         self._token = config.token
+        self._report_key = config.report_key
+        self._media = document_media(kind_of(config.document_key))
+        self._last_number = 0
 
     def fetch_document(self) -> bytes:
         """The current policy document. Raises ServerError."""
         return self._exchange("GET", DOCUMENT_PATH, None)
 
     def send_report(self, report: bytes) -> None:
-        """Deliver a report. Raises ServerError."""
-        self._exchange("POST", REPORT_PATH, report)
+        """Deliver a report, signed by the host's own key if it has one. Raises ServerError."""
+        signed = {}
+        if self._report_key is not None:
+            number = self._next_number()
+            header = signed_report(report, number=number, secret=self._report_key)
+            signed = {REPORT_HEADER: header}
+        self._exchange("POST", REPORT_PATH, report, more=signed)
+
+    def _next_number(self) -> int:
+        """One that grows, also over a start of the agent and a clock that is set back meanwhile.
+
+        Over both at once it does not: then reports are refused until the clock has caught up.
+        """
+        self._last_number = max(self._last_number + 1, time.time_ns() // 1000)
+        return self._last_number
 
     def exchange(self, told: bytes) -> bytes:
         """What this host does on a datastore for what all of its hosts do. Raises ServerError."""
@@ -46,9 +66,15 @@ class Client:
         return self._exchange("POST", LIMITS_PATH, told, most_s=EXCHANGE_TIMEOUT_S)
 
     def _exchange(
-        self, method: str, path: str, body: bytes | None, *, most_s: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        most_s: float | None = None,
+        more: Mapping[str, str] = NO_HEADERS,
     ) -> bytes:
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": DOCUMENT_MEDIA}
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": self._media, **more}
         if body is not None:
             headers["Content-Type"] = "application/json"
         answer = self._http.ask(method, path, body, headers, most_s=most_s)

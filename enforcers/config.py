@@ -4,7 +4,6 @@ Checking reads the named files and touches neither the network nor the kernel.
 """
 
 import ipaddress
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,14 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from enforcers.config_keys import secret_word, take_keys
 from enforcers.config_table import ConfigTable, read_toml
 from enforcers.errors import ConfigError
 from enforcers.metrics.address import Address, parse_address
 from enforcers.registry import MECHANISMS, Mechanisms
+from enforcers.signature import DocumentKey
 
 DEFAULT_STATE_DIR = "/var/lib/sluice-enforcer"
 LONGEST_POLL_S = 3600.0
-SHORTEST_KEY = 16
 
 
 class OnExit(StrEnum):
@@ -41,10 +41,15 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig(Endpoint):
-    """The service and this agent's secrets, which never appear in a representation."""
+    """The service and this agent's secrets, which never appear in a representation.
+
+    `document_key` tells the service's documents; by `report_key`, of Ed25519, reports are
+    signed. None is of an agent that shares a secret with its service.
+    """
 
     token: str = field(repr=False)
-    signing_key: bytes = field(repr=False)
+    document_key: DocumentKey = field(repr=False)
+    report_key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +153,7 @@ def _reader(table: ConfigTable, host: str, state_dir: Path, endpoint: Endpoint) 
         buffer_dir=state_dir / "samples",
         buffer_bytes=table.take_whole("buffer_mb", 100, least=1, most=100_000) * 1_000_000,
         endpoint=endpoint,
-        token=_secret(table, "token_file"),
+        token=secret_word(table, "token_file"),
     )
     table.finish()
     return config
@@ -164,13 +169,15 @@ def _endpoint(table: ConfigTable) -> Endpoint:
 
 
 def _server(table: ConfigTable, endpoint: Endpoint) -> ServerConfig:
+    documents, reports = take_keys(table)
     return ServerConfig(
         url=endpoint.url,
         timeout_s=endpoint.timeout_s,
         ca_file=endpoint.ca_file,
         socket=endpoint.socket,
-        token=_secret(table, "token_file"),
-        signing_key=_secret(table, "signing_key_file").encode(),
+        token=secret_word(table, "token_file"),
+        document_key=documents,
+        report_key=reports,
     )
 
 
@@ -197,22 +204,3 @@ def _is_loopback(hostname: str) -> bool:
         return ipaddress.ip_address(hostname).is_loopback
     except ValueError:
         return False
-
-
-def _secret(table: ConfigTable, key: str) -> str:
-    """The one line of a secret file that only its owner, or group, may read."""
-    path = table.take_path(key)
-    try:
-        text = path.read_text(encoding="ascii").strip()
-        mode = path.stat().st_mode
-    except OSError as error:
-        raise table.refuse(key, str(path), error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise table.refuse(key, str(path), "must hold ASCII text") from error
-    if mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise table.refuse(key, str(path), f"must not be open to all; chmod o-rwx {path}")
-    if len(text) < SHORTEST_KEY or not text.isprintable() or " " in text:
-        raise table.refuse(
-            key, str(path), f"must hold one word of at least {SHORTEST_KEY} characters"
-        )
-    return text

@@ -296,11 +296,43 @@ class Holds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedModel:
+    """A device that does less than its policy states, and what its mechanism takes it for now.
+
+    Under full load it did `real` of the `stated` capacity. The first correction came `after_s`
+    seconds after requests had begun to pile up; `model` moves on with what proves right.
+    """
+
+    device: str
+    unit: Unit
+    stated: float
+    real: float
+    model: float
+    after_s: float
+
+    def __post_init__(self) -> None:
+        field_checks.check_name("device", self.device)
+        for name in ("stated", "real", "model"):
+            field_checks.check_positive(name, getattr(self, name))
+        field_checks.check_not_negative("after_s", self.after_s)
+
+    @property
+    def words(self) -> str:
+        """All of it for a person at the host."""
+        return (
+            f"{self.device}: capacity {self.stated:.0f} {self.unit}, real {self.real:.0f}, "
+            f"corrected in {self.after_s:.0f} s, taken for {self.model:.0f} now; "
+            "state what it really does"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MechanismSupport:
     """Whether this host can run a mechanism, and if not, why; and what the mechanism is for.
 
     It enforces resources counted in one of `units`, for workloads that it recognises by one of
-    the kinds of `selectors`. `holds` None means that the agent is too old to say.
+    the kinds of `selectors`. `holds` None means that the agent is too old to say, and `corrected`
+    None that no model of a device had to be lowered.
     """
 
     mechanism: str
@@ -309,6 +341,9 @@ class MechanismSupport:
     units: tuple[Unit, ...]
     selectors: tuple[str, ...]
     holds: Holds | None
+    corrected: tuple[CorrectedModel, ...] | None = field(
+        default=None, metadata=canonical_json.UNSAID
+    )
 
     def __post_init__(self) -> None:
         field_checks.check_word("mechanism", self.mechanism)
@@ -419,25 +454,33 @@ def decode_report(data: bytes | str) -> ComplianceReport:
     """Read a report, also one of a former version; raises ContractError."""
     of_version_2 = report_v1.upgraded_report(canonical_json.parse(data), version=2)
     plain = report_v2.upgraded_report(of_version_2, version=REPORT_VERSION)
-    for measured in _measured(plain):
-        for name in canonical_json.unsaid_names(Measurement):
-            measured.setdefault(name, None)
+    for kind, item in _with_unsaid_fields(plain):
+        for name in canonical_json.unsaid_names(kind):
+            item.setdefault(name, None)
     return canonical_json.decode_known(ComplianceReport, plain, known=REPORT_VERSION)
 
 
-def _measured(plain: Any) -> Iterator[dict[str, Any]]:
-    """The measurements of a report, as far as it is one."""
-    allocations = plain.get("allocations") if isinstance(plain, dict) else None
-    for item in allocations if isinstance(allocations, list) else ():
-        measured = item.get("measured") if isinstance(item, dict) else None
-        if isinstance(measured, dict):
-            yield measured
+def _with_unsaid_fields(plain: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The measurements and the support of a report, as far as it is one, with their types."""
+    for item in _objects(plain, "allocations"):
+        if isinstance(item.get("measured"), dict):
+            yield Measurement, item["measured"]
+    for item in _objects(plain, "support"):
+        yield MechanismSupport, item
+
+
+def _objects(plain: Any, name: str) -> list[dict[str, Any]]:
+    found = plain.get(name) if isinstance(plain, dict) else None
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def read_support(plain: Sequence[Any]) -> tuple[MechanismSupport, ...]:
     """The support of a stored report, of any version; raises ContractError."""
     return tuple(
-        canonical_json.decode(MechanismSupport, report_v1.upgraded_support(item)) for item in plain
+        canonical_json.decode(
+            MechanismSupport, report_v1.upgraded_support(item), may_lack_defaults=True
+        )
+        for item in plain
     )
 
 
@@ -457,12 +500,11 @@ def sign(document: PolicyDocument, key: bytes) -> PolicyDocument:
     return replace(as_read, signature=signature.hmac_hex(canonical_bytes(as_read), key))
 
 
-def verify(document: PolicyDocument, key: bytes) -> None:
-    """Raise SignatureError unless this host's key signed exactly this document."""
+def verify(document: PolicyDocument, key: signature.DocumentKey) -> None:
+    """Raise SignatureError unless exactly this document was signed for this host."""
     if document.signature is None:
         raise SignatureError(f"revision {document.revision} carries no signature")
-    expected = signature.hmac_hex(canonical_bytes(document), key)
-    if not signature.is_equal(document.signature, expected):
+    if not signature.is_made_by(key, canonical_bytes(document), document.signature):
         raise SignatureError(
             f"the signature of revision {document.revision} does not match this host's key"
         )

@@ -50,11 +50,11 @@ class _Granted:
     promises: Mapping[int, Promise]
 
 
-@transaction.atomic
 def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int:
     """Store the report as one record per allocation; the same report twice changes nothing.
 
-    Raises ReportRefused if it is for another host, or from the future.
+    Raises ReportRefused if it is for another host, from the future, or on a revision that was
+    never published for this host. The last is kept as the agent's refusal, for people to see.
     """
     if report.host != host.name:
         raise ReportRefused(f'this token is for "{host.name}", the report for "{report.host}"')
@@ -63,6 +63,27 @@ def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int
             f"the report is dated {report.reported_at:%H:%M:%S} UTC and it is {now:%H:%M:%S}; "
             f"set the clock of {host.name}"
         )
+    if reason := _unpublished(host, report.revision):
+        Enforcer.objects.filter(host=host).update(refusal=reason, last_report_at=now)
+        raise ReportRefused(reason)
+    return _store(host, report, now)
+
+
+def _unpublished(host: Host, revision: int | None) -> str:
+    """Why the agent cannot hold this revision; empty if it can."""
+    published = PublishedDocument.objects.filter(host=host)
+    if revision is None or published.filter(revision=revision).exists():
+        return ""
+    newest = published.order_by("-revision").values_list("revision", flat=True).first()
+    return (
+        f"the agent of {host.name} reports revision {revision}, which was never published for it; "
+        f"the newest is {newest or 'none'}. Was this server restored from an older backup? Then "
+        "on the host: sluice-enforcer restore"
+    )
+
+
+@transaction.atomic
+def _store(host: Host, report: ComplianceReport, now: datetime) -> int:
     plain = json.loads(encode_report(report))
     Enforcer.objects.filter(host=host).update(
         agent_version=report.agent_version,

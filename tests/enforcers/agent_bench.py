@@ -63,7 +63,7 @@ def agent_config(directory: Path, **config: Any) -> AgentConfig:
                 timeout_s=1.0,
                 ca_file=None,
                 token="t" * 20,
-                signing_key=KEY,
+                document_key=KEY,
             ),
             "reader": None,
             "mechanisms": {},

@@ -253,6 +253,36 @@ def test_status_as_json_is_the_report(
     assert decode_report(json.dumps(answer["report"])) == decode_report(REPORT)
 
 
+def test_status_and_doctor_tell_of_a_corrected_model(
+    agent_toml: Path, kernel: FakeTc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "sda: capacity 2600 iops, real 1687, corrected in 8 s, taken for 1552 now; "
+        "state what it really does\n"
+    )
+    plain = json.loads(REPORT)
+    plain["support"][0]["corrected"] = [
+        {
+            "device": "sda", "unit": "iops", "stated": 2600.0, "real": 1687.0, "model": 1552.0,
+            "after_s": 8.0,
+        }
+    ]  # fmt: skip
+    state_dir = StateDir(root=agent_toml.parent / "state")
+
+    with state_dir.exclusive():
+        state_dir.status.write_text(json.dumps(plain))
+        run("status", "--config", agent_toml)
+        status = capsys.readouterr().out
+        run("doctor", "--config", agent_toml)
+        doctor = capsys.readouterr().out
+    run("doctor", "--config", agent_toml)
+
+    assert words in status
+    assert words in doctor
+    # What an agent said that is gone is over.
+    assert "corrected" not in capsys.readouterr().out
+
+
 def test_status_says_why_a_policy_was_refused(
     agent_toml: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,10 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from enforcers import ed25519
 from enforcers.client import Client
 from enforcers.config import ServerConfig
 from enforcers.errors import ConfigError, ServerError
+from enforcers.signature import ServerKey
 from enforcers.version import VERSION
+from enforcers.wire_signatures import REPORT_HEADER, read_report_signature, report_message
 from tests.enforcers.web_service import WebService, web_service
 
 
@@ -33,7 +36,7 @@ def client(url: str, *, timeout_s: float = 5.0, ca_file: Path | None = None) -> 
             timeout_s=timeout_s,
             ca_file=ca_file,
             token="secret-token",
-            signing_key=b"k",
+            document_key=b"k",
         )
     )
 
@@ -48,6 +51,42 @@ def test_document_is_fetched_with_the_token(service: WebService) -> None:
     assert (method, path) == ("GET", "/api/v1/enforcer/document")
     assert headers["Authorization"] == "Bearer secret-token"
     assert headers["User-Agent"] == f"sluice-enforcer/{VERSION}"
+
+
+def test_client_says_which_signatures_it_reads(service: WebService) -> None:
+    client(service.url).fetch_document()
+
+    _, _, headers, _ = service.asked[0]
+    assert headers["Accept"] == "application/json; schema=2; signature=hmac-sha256"
+
+
+def test_reports_are_signed_by_the_hosts_key_with_numbers_that_grow(
+    service: WebService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The clock is set back between them.
+    clock = iter([3_000_000_000, 3_000_000_000, 1_000_000_000])
+    monkeypatch.setattr("enforcers.client.time.time_ns", lambda: next(clock))
+    secret = bytes(range(32))
+    public = ed25519.public_key(secret)
+    own = Client(
+        ServerConfig(
+            url=urlsplit(service.url),
+            timeout_s=5.0,
+            ca_file=None,
+            token="secret-token",
+            document_key=ServerKey(public=public),
+            report_key=secret,
+        )
+    )
+
+    for _ in range(3):
+        own.send_report(b"{}")
+
+    signed = [read_report_signature(asked[2][REPORT_HEADER]) for asked in service.asked]
+    assert [one.number for one in signed] == [3_000_000, 3_000_001, 3_000_002]
+    for one in signed:
+        message = report_message(b"{}", number=one.number)
+        assert ed25519.is_signed(message, one.signature, public)
 
 
 def test_report_is_posted_with_its_length_below_a_base_path(service: WebService) -> None:

@@ -13,6 +13,7 @@ from enforcers.mechanisms.qemu_throttle.config import QemuThrottleConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.metrics.address import Address, PortAddress, SocketAddress
 from enforcers.registry import MECHANISMS
+from enforcers.signature import ServerKey
 from tests.enforcers.throttle.mechanism import Throttle, ThrottleConfig
 
 SAMPLE = Path(config.__file__).parent / "sample.toml"
@@ -85,7 +86,7 @@ def test_every_key_is_read(folder: Path) -> None:
     assert loaded.server.socket == folder / "web.sock"
     assert loaded.metrics == SocketAddress(path=folder / "metrics.sock")
     assert loaded.server.token == "sluice-token-0001"
-    assert loaded.server.signing_key == b"ab" * 32
+    assert loaded.server.document_key == b"ab" * 32
     assert loaded.mechanisms == {
         "tc_htb": HtbConfig(interfaces=frozenset({"up0", "up1"})),
         "cgroup_io": CgroupIoConfig(
@@ -202,7 +203,8 @@ def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
     assert HtbConfig().interfaces == CgroupIoConfig().devices == frozenset()
 
 
-def test_sample_is_a_valid_configuration_and_shows_the_defaults(folder: Path) -> None:
+def test_sample_is_a_valid_configuration_and_shows_the_defaults(folder_with_keys: Path) -> None:
+    folder = folder_with_keys
     shown = "\n".join(
         line.removeprefix("# ") if line.startswith("# ") and " = " in line else line
         for line in SAMPLE.read_text().splitlines()
@@ -349,3 +351,82 @@ def test_file_that_is_not_toml_is_refused(folder: Path, text: str, rule: str) ->
 def test_missing_file_is_refused_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
         config.load(tmp_path / "none.toml")
+
+
+PUBLIC = "ed25519-public:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+OWN = "ed25519-secret:" + "4c" * 32
+OWN_KEYS = SMALL.replace(
+    'signing_key_file = "signing-key"',
+    'server_key_file = "server-key"\nreport_key_file = "report-key"',
+)
+
+
+@pytest.fixture
+def folder_with_keys(folder: Path) -> Path:
+    """A folder as enrolment writes it: the service's public key, and a key of the host."""
+    (folder / "signing-key").unlink()
+    (folder / "server-key").write_text(PUBLIC)
+    (folder / "report-key").write_text(OWN)
+    (folder / "report-key").chmod(0o600)
+    return folder
+
+
+def test_service_is_known_by_its_public_key_and_reports_are_signed(folder_with_keys: Path) -> None:
+    server = load(folder_with_keys, OWN_KEYS).server
+
+    assert server.document_key == ServerKey(public=bytes.fromhex(PUBLIC.partition(":")[2]))
+    assert server.report_key == b"\x4c" * 32
+    assert "4c4c" not in repr(server)
+    assert r"LL" not in repr(server)
+
+
+def test_public_key_may_be_read_by_everybody(folder_with_keys: Path) -> None:
+    (folder_with_keys / "server-key").chmod(0o644)
+
+    assert load(folder_with_keys, OWN_KEYS).server.report_key is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("server-key", OWN, "the 64 digits of a public key"),
+        ("server-key", PUBLIC[:-2], "the 64 digits of a public key"),
+        ("server-key", "ed25519-public:" + "01" + 31 * "00", "the 64 digits of a public key"),
+        ("report-key", PUBLIC, "must hold ed25519-secret: and 64"),
+        ("report-key", OWN[:-1], "must hold ed25519-secret: and 64"),
+        ("report-key", "ed25519-secret:" + "zz" * 32, "must hold ed25519-secret: and 64"),
+    ],
+    ids=["secret one", "short", "of small order", "public one", "cut", "no digits"],
+)
+def test_key_of_no_use_is_refused_and_not_shown(
+    folder_with_keys: Path, name: str, text: str, reason: str
+) -> None:
+    (folder_with_keys / name).write_text(text)
+
+    with pytest.raises(ConfigError, match=reason) as caught:
+        load(folder_with_keys, OWN_KEYS)
+
+    assert text.partition(":")[2] not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (OWN_KEYS + 'signing_key_file = "token"\n', "leave it out beside server_key_file"),
+        (OWN_KEYS.replace('report_key_file = "report-key"', ""), "report_key_file .*is required"),
+        (OWN_KEYS.replace('server_key_file = "server-key"', ""), "used with server_key_file"),
+    ],
+    ids=["both kinds", "no key of its own", "no key of the service"],
+)
+def test_keys_of_both_kinds_or_half_of_one_are_refused(
+    folder_with_keys: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        load(folder_with_keys, text)
+
+
+def test_report_key_that_everybody_reads_is_refused(folder_with_keys: Path) -> None:
+    (folder_with_keys / "report-key").chmod(0o644)
+
+    with pytest.raises(ConfigError, match="must not be open to all"):
+        load(folder_with_keys, OWN_KEYS)

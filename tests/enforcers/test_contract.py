@@ -124,6 +124,44 @@ def test_short_looks_are_written_only_where_there_are_some() -> None:
     assert "full_looks" not in json.dumps(written[1:])
 
 
+def test_corrected_models_are_written_only_where_there_are_some() -> None:
+    report = contract.decode_report(REPORT)
+    htb, *others = report.support
+    found = contract.CorrectedModel(
+        device="sda",
+        unit=contract.Unit.IOPS,
+        stated=2600.0,
+        real=1687.0,
+        model=1552.0,
+        after_s=2.0,
+    )
+    told = replace(report, support=(replace(htb, corrected=(found,)), *others))
+
+    written = json.loads(contract.encode_report(told))["support"]
+
+    assert contract.decode_report(contract.encode_report(told)) == told
+    assert contract.read_support(written) == told.support
+    assert written[0]["corrected"][0]["real"] == 1687.0
+    assert all("corrected" not in item for item in written[1:])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"real": 0.0}, {"stated": -1.0}, {"after_s": -1.0}, {"device": ""}, {"unit": "cows"}],
+    ids=str,
+)
+def test_corrected_model_without_sense_is_refused(change: dict[str, object]) -> None:
+    plain = json.loads(REPORT)
+    found = {
+        "device": "sda", "unit": "iops", "stated": 2600.0, "real": 1687.0, "model": 1552.0,
+        "after_s": 2.0,
+    }  # fmt: skip
+    plain["support"][0]["corrected"] = [found | change]
+
+    with pytest.raises(contract.ContractError, match=r"support\[0\].corrected\[0\]"):
+        contract.decode_report(json.dumps(plain))
+
+
 def test_report_of_version_2_is_read_without_what_became_of_each_control() -> None:
     old = contract.decode_report(REPORT_V2)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from enforcers.contract import CorrectedModel, Unit
 from enforcers.metrics.exposition import render
 from enforcers.metrics.families import families
 from enforcers.signals import Call
@@ -52,6 +53,24 @@ def test_wanted_applied_and_read_back_have_the_unit_of_the_resource(enforcing: B
         assert shown(name, **VM1, control="limit", unit="bits_per_s") == 50e6
         assert shown(name, **VM1, control="reservation", unit="bits_per_s") == 10e6
     assert shown("wanted", **VM1, control="shares", unit="shares") == 300
+
+
+def test_device_that_does_less_than_is_stated_is_shown(enforcing: Bench) -> None:
+    sda = {"device": "sda", "unit": "iops"}
+    before = Shown(enforcing)
+    found = CorrectedModel(
+        device="sda", unit=Unit.IOPS, stated=2600.0, real=1687.0, model=1552.0, after_s=2.5
+    )
+    assert enforcing.figures.last is not None
+    enforcing.figures.last = replace(enforcing.figures.last, corrected=(found,))
+
+    shown = Shown(enforcing)
+
+    assert before("corrected_capacity_real", **sda) is None
+    assert shown("corrected_capacity_stated", **sda) == 2600
+    assert shown("corrected_capacity_real", **sda) == 1687
+    assert shown("corrected_capacity_model", **sda) == 1552
+    assert shown("corrected_after_seconds", device="sda") == 2.5
 
 
 def test_limit_that_nobody_wants_is_not_shown_as_a_number(enforcing: Bench) -> None:

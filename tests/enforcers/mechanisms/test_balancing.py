@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from enforcers.contract import Outcome, Unit
+from enforcers.contract import CorrectedModel, Outcome, Unit
 from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
@@ -578,6 +578,33 @@ def test_device_that_works_on_many_at_once_has_nobody_to_hold_back(tmp_path: Pat
         host.second(dict.fromkeys(NAMES, ios // 4))
 
     assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
+
+
+def test_correction_is_reported_while_it_stands(host: Host) -> None:
+    before = host.rig.enforcement.corrected()
+    press(host, 5)
+
+    now = host.rig.enforcement.corrected()
+    host.rig.enforcement.run(None, previous=None, now_s=host.now_s)
+    host.second({})
+
+    # Lowered to 92 %, two seconds after requests began to pile up.
+    found = CorrectedModel(
+        device="8:0", unit=Unit.IOPS, stated=2000.0, real=1500.0, model=1380.0, after_s=2.0
+    )
+    assert before == {}
+    assert now == {"cgroup_io": (found,)}
+    assert host.rig.enforcement.corrected() == {}
+
+
+def test_step_that_is_taken_back_is_no_correction(host: Host) -> None:
+    keep_up(host, 1 + 4)
+    for _ in range(2):
+        host.disk(ios=2000, queue=30)
+        host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+
+    assert model_iops(host) == 1940
+    assert host.rig.enforcement.corrected() == {}
 
 
 def test_next_policy_goes_on_with_the_corrected_model(host: Host) -> None:

@@ -1,0 +1,44 @@
+"""Whether a report is that of the host's agent: signed by the host's own key, and not yet seen.
+
+Who has the agent's token alone, such as whoever reads the traffic behind a proxy that ends TLS,
+can neither make a report up, nor change one, nor send an old one again.
+"""
+
+from __future__ import annotations
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from advisor.errors import ReportRefused
+from advisor.models import AgentKey
+from enforcers.wire_signatures import REPORT_HEADER, read_report_signature, report_message
+
+
+def check_signature(body: bytes, *, header: str, key: AgentKey) -> None:
+    """Take the report's number, so that none comes twice.
+
+    Raises ReportRefused for a report that is unsigned, altered or replayed, ContractError for a
+    header of another form.
+    """
+    host = key.host.name
+    if not header:
+        raise ReportRefused(
+            f"the report is unsigned, and {host} has a key for its reports; "
+            f"it belongs into the header {REPORT_HEADER}"
+        )
+    signed = read_report_signature(header)
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key.report_key)).verify(
+            signed.signature, report_message(body, number=signed.number)
+        )
+    except InvalidSignature:
+        raise ReportRefused(
+            f"the report was altered, or signed by another key than that of {host}"
+        ) from None
+    newer = AgentKey.objects.filter(pk=key.pk, newest_number__lt=signed.number)
+    if not newer.update(newest_number=signed.number):
+        raise ReportRefused(
+            f"the report is replayed: one of {host} with number {signed.number} or a later one "
+            "was taken already; if its clock was set back, it is heard again once that has "
+            "caught up, or with new keys"
+        )
