@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import gc
+import resource
 import signal
 import socket
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
+
+from appliance.front_door import GuardedProtocol
 
 if TYPE_CHECKING:
     from ingest.asgi import Application
@@ -40,6 +43,7 @@ def main() -> None:
     )
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
+    _allow_many_sockets()
     sockets = [_listening(options.host, options.port)]
     if options.socket:
         sockets.append(_listening_at(options.socket))
@@ -76,7 +80,8 @@ def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> 
         factory,
         factory=True,
         workers=processes,
-        http="httptools",
+        http=GuardedProtocol,
+        loop="appliance.front_door:Loop",
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -87,6 +92,12 @@ def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> 
         timeout_graceful_shutdown=STOPPING_S,
     )
     Multiprocess(config, sockets=list(sockets)).run()
+
+
+def _allow_many_sockets() -> None:
+    """Most systems allow a process 1,024 files until it asks for more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listening(host: str, port: int) -> socket.socket:

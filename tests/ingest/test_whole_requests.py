@@ -1,0 +1,181 @@
+"""A request reaches a thread when its body is there."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import whole_requests
+from ingest.asgi import ClientGoneError, SenderStandsStillError
+from ingest.whole_requests import IN_MEMORY_BYTES, Room, WholeRequests
+
+LONGEST = 4 * IN_MEMORY_BYTES
+Part = bytes | Exception | None
+
+
+class Behind:
+    """The application behind the layer: what it was given, whole."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.raises: Exception | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            body += message["body"]
+            more = message["more_body"]
+        self.bodies.append(bytes(body))
+        assert (await receive())["type"] == "http.disconnect"
+        if self.raises:
+            raise self.raises
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def asked(
+    layer: WholeRequests, *parts: Part, last: bool = True, path: str = "/"
+) -> tuple[int | None, dict[Any, Any]]:
+    """Status and headers of the answer to a body in these parts; None is a sender gone."""
+    left, sent = list(parts), []
+
+    async def receive() -> dict[str, Any]:
+        part = left.pop(0)
+        if isinstance(part, Exception):
+            raise part
+        if part is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part, "more_body": bool(left) or not last}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(layer({"type": "http", "path": path}, receive, send))
+    if not sent:
+        return None, {}
+    return sent[0]["status"], dict(sent[0]["headers"])
+
+
+@given(st.lists(st.binary(max_size=3 * IN_MEMORY_BYTES // 2), min_size=1, max_size=4))
+def test_body_arrives_as_it_was_sent(parts: list[bytes]) -> None:
+    behind, room = Behind(), Room()
+    layer = WholeRequests(behind, longest_bytes=8 * IN_MEMORY_BYTES, room=room)
+
+    status, _ = asked(layer, *parts)
+
+    assert status == 200
+    (body,) = behind.bodies
+    assert hashlib.sha256(body).digest() == hashlib.sha256(b"".join(parts)).digest()
+    assert room.taken == 0
+
+
+@pytest.mark.parametrize("cut", [[b"half", None], [None], [b"", b"x" * 2 * IN_MEMORY_BYTES, None]])
+def test_body_that_is_cut_off_reaches_nobody(cut: list[Part]) -> None:
+    behind, room = Behind(), Room()
+
+    status, _ = asked(WholeRequests(behind, longest_bytes=LONGEST, room=room), *cut)
+
+    assert status is None
+    assert behind.bodies == []
+    assert room.taken == 0
+
+
+def test_sender_who_stands_still_is_told() -> None:
+    behind = Behind()
+    layer = WholeRequests(behind, longest_bytes=LONGEST)
+
+    status, headers = asked(layer, b"half", SenderStandsStillError("nothing came for a minute"))
+
+    assert (status, headers[b"connection"], behind.bodies) == (408, b"close", [])
+
+
+def test_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    behind, clock = Behind(), iter(range(0, 1000, 10))
+    monkeypatch.setattr(whole_requests.time, "monotonic", lambda: float(next(clock)))
+    layer = WholeRequests(behind, longest_bytes=LONGEST)
+
+    status, _ = asked(layer, *[b"x" * 100] * 50)
+
+    assert (status, behind.bodies) == (408, [])
+
+
+def test_body_that_comes_slowly_but_fast_enough_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    behind, clock = Behind(), iter(range(0, 1000, 10))
+    monkeypatch.setattr(whole_requests.time, "monotonic", lambda: float(next(clock)))
+    layer = WholeRequests(behind, longest_bytes=64 * LONGEST)
+
+    status, _ = asked(layer, *[b"x" * 10 * whole_requests.LEAST_BYTES_PER_S] * 50)
+
+    assert status == 200
+    assert len(behind.bodies[0]) == 500 * whole_requests.LEAST_BYTES_PER_S
+
+
+def test_longer_body_than_any_is_refused_before_its_end() -> None:
+    behind, room = Behind(), Room()
+    layer = WholeRequests(behind, longest_bytes=LONGEST, room=room)
+
+    status, headers = asked(layer, *[b"x" * IN_MEMORY_BYTES] * 5, b"", last=False)
+
+    assert (status, headers[b"connection"]) == (413, b"close")
+    assert behind.bodies == []
+    assert room.taken == 0
+
+
+def test_long_bodies_have_room_together_and_short_ones_always() -> None:
+    behind, room = Behind(), Room(most=2 * IN_MEMORY_BYTES, taken=2 * IN_MEMORY_BYTES)
+    layer = WholeRequests(behind, longest_bytes=LONGEST, room=room)
+
+    status, headers = asked(layer, b"x" * IN_MEMORY_BYTES, b"x")
+    assert (status, headers[b"retry-after"]) == (503, b"10")
+    assert asked(layer, b"x" * (IN_MEMORY_BYTES - 1), b"x")[0] == 200
+    assert room.taken == 2 * IN_MEMORY_BYTES
+
+
+def test_disk_without_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FullFile:
+        def write(self, part: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(whole_requests, "SpooledTemporaryFile", lambda max_size: FullFile())
+    behind = Behind()
+
+    status, _ = asked(WholeRequests(behind, longest_bytes=LONGEST), b"a", b"b")
+
+    assert (status, behind.bodies) == (503, [])
+
+
+def test_error_of_the_application_is_its_own() -> None:
+    behind, room = Behind(), Room()
+    behind.raises = RuntimeError("of the page")
+
+    with pytest.raises(RuntimeError, match="of the page"):
+        asked(WholeRequests(behind, longest_bytes=LONGEST, room=room), b"x" * LONGEST, b"")
+    assert room.taken == 0
+
+
+def test_where_samples_come_in_a_body_is_handed_on_as_it_comes() -> None:
+    seen: list[int] = []
+
+    async def refusing(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(len((await receive())["body"]))
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+
+    layer = WholeRequests(refusing, longest_bytes=LONGEST, as_they_come=["/write"])
+
+    assert asked(layer, b"first", b"second", path="/write")[0] == 401
+    assert seen == [5]
+
+
+def test_where_samples_come_in_a_body_that_is_cut_off_raises_where_it_is_read() -> None:
+    layer = WholeRequests(Behind(), longest_bytes=LONGEST, as_they_come=["/write"])
+
+    with pytest.raises(ClientGoneError):
+        asked(layer, b"half", None, path="/write")
