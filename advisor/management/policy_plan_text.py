@@ -25,6 +25,7 @@ _NOUNS = {
     "rollouts": "terms of rollouts",
     "ladder": "rule of the ladder",
     "notifications": "rule of notifications",
+    "reports": "report that is sent",
 }
 
 

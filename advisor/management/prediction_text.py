@@ -26,15 +26,22 @@ def prediction_text(row: Recommendation) -> str:
             "host": rate["host"],
             "predicted": format_rate(rate["predicted"], unit),
             "measured": format_rate(rate["measured"], unit),
+            "in all windows": _in_all(rate, unit),
             "effect": _effect(rate, unit),
         }
         for rate in found.rates
     ]
     verdict = "held" if found.held else "did not hold"
     errors = f"{found.worst_error_ratio:.0%} of the capacity, bias {found.bias_ratio:+.0%}"
-    told = f"it {verdict}; worst error {errors}, {found.windows} windows"
-    shown = table(rates, ["workload", "host", "predicted", "measured", "effect"])
+    told = f"it {verdict}; worst error {errors}; {found.loads_text}"
+    shown = table(rates, list(rates[0])) if rates else ""
     return f"Predicted against measured: {told}\n{shown}"
+
+
+def _in_all(rate: Mapping[str, Any], unit: str) -> str:
+    """What was measured over all windows, whatever the load was."""
+    found = rate.get("measured_in_all")
+    return "" if found is None else format_rate(found, unit)
 
 
 def _effect(rate: Mapping[str, Any], unit: str) -> str:
@@ -56,9 +63,13 @@ def calibration_text(found: CalibrationSummary) -> str:
     if found.coverage is not None:
         inside, level = found.coverage.inside_ratio, found.coverage.level
         coverage = f", intervals covered {inside:.0%} of the rates, {level:.0%} were meant"
+    compared = ""
+    if found.compared_ratio is not None:
+        compared = f", by {found.compared_ratio:.0%} of the windows, which had the load told"
+    unscored = f"; {found.unscored} more are not scored" if found.unscored else ""
     return (
         f"{found.held} of {found.count} predictions held: bias {found.bias_ratio:+.0%}, mean "
-        f"error {found.error_ratio:.0%} of the capacity{coverage}"
+        f"error {found.error_ratio:.0%} of the capacity{coverage}{compared}{unscored}"
     )
 
 
@@ -72,7 +83,9 @@ def accuracy_text(rows: Sequence[OriginAccuracy]) -> str:
             "within the range told": f"{one.coverage.inside_ratio:.0%}",
             "meant": f"{one.coverage.level:.0%}",
             "bias": f"{one.bias_ratio:+.0%}",
-            "CRPS": "" if one.crps_ratio is None else f"{one.crps_ratio:.0%}",
+            "CRPS": f"{one.crps_ratio:.0%}",
+            "windows with the load told": f"{one.compared_ratio:.0%}",
+            "within the range there": f"{one.as_told.inside_ratio:.0%}",
         }
         for one in rows
     ]

@@ -5,22 +5,25 @@ The account needs the role Read-only. Nothing is written there, and the session 
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from ipaddress import ip_address
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from ingest.core.vcenter import soap
 from ingest.core.vcenter.errors import AnswerError, ExportError, FaultError, VcenterError
 from ingest.core.vcenter.export import read_export
-from ingest.core.vcenter.managed_object import ManagedObject, managed_objects, merged
+from ingest.core.vcenter.managed_object import (
+    ManagedObject,
+    managed_objects,
+    merged,
+    text,
+    within,
+)
 from ingest.core.vcenter.read_inventory import WANTED
+from ingest.imports.vcenter_connection import Trust, Way, connected
 
-TIMEOUT_S = 60.0
 PAGE = 200
 """So many objects are asked for at a time."""
 MOST_ANSWER_BYTES = 256 * 1024 * 1024
@@ -38,7 +41,7 @@ class Account:
     """Who logs in."""
 
     user: str
-    password: str
+    password: str = field(repr=False)
 
 
 def read_file(path: Path) -> list[ManagedObject]:
@@ -60,11 +63,37 @@ def read_live(
     account: Account,
     *,
     ca_file: Path | None = None,
+    way: Way | None = None,
     page: int = PAGE,
     progress: Progress = lambda _kind, _count: None,
 ) -> list[ManagedObject]:
-    """The objects of a running vCenter; VcenterError says why there are none."""
-    with _connected(url, ca_file) as connection:
+    """The objects of a running vCenter; VcenterError says why there are none.
+
+    `way` says how it is reached and trusted; without it, by its name and the `ca_file`.
+    """
+    with _session(url, account, way or Way(trust=Trust(ca_file=ca_file))) as (session, content):
+        views = soap.manager(content, "viewManager")
+        root = soap.manager(content, "rootFolder")
+        collector = soap.manager(content, "propertyCollector")
+        return merged(
+            one
+            for kind, paths in WANTED.items()
+            for one in _of_kind(
+                session, (views, root, collector), kind, paths, page=page, progress=progress
+            )
+        )
+
+
+def greet(url: str, account: Account, way: Way) -> str:
+    """What a running vCenter calls itself, once it has let the account in; else VcenterError."""
+    with _session(url, account, way) as (_, content):
+        return text(within(content, "about", "fullName")) or "a vCenter"
+
+
+@contextmanager
+def _session(url: str, account: Account, way: Way) -> Iterator[tuple[_Session, object]]:
+    """A session that ends with the block, and what the service names."""
+    with connected(url, way) as connection:
         session = _Session(connection, url)
         content = session.ask(soap.call("RetrieveServiceContent", _SERVICE))
         if not soap.is_vcenter(content):
@@ -72,16 +101,7 @@ def read_live(
         sessions = soap.manager(content, "sessionManager")
         session.log_in(sessions, account)
         try:
-            views = soap.manager(content, "viewManager")
-            root = soap.manager(content, "rootFolder")
-            collector = soap.manager(content, "propertyCollector")
-            return merged(
-                one
-                for kind, paths in WANTED.items()
-                for one in _of_kind(
-                    session, (views, root, collector), kind, paths, page=page, progress=progress
-                )
-            )
+            yield session, content
         finally:
             session.log_out(sessions)
 
@@ -157,61 +177,3 @@ class _Session:
             self.ask(soap.call("Logout", sessions))
         except (VcenterError, OSError, HTTPException):
             return
-
-
-@contextmanager
-def _connected(url: str, ca_file: Path | None) -> Iterator[HTTPConnection]:
-    """A connection that ends with the block; network errors become VcenterError."""
-    connection = _connection(url, ca_file)
-    try:
-        yield connection
-    except ssl.SSLCertVerificationError as error:
-        raise AnswerError(
-            f"the certificate of {url} is not trusted: {error.verify_message}; "
-            "give the certificate of its authority with --ca-file"
-        ) from error
-    except ssl.SSLError as error:
-        raise AnswerError(f"{url} speaks no TLS that is accepted here: {error.reason}") from error
-    except TimeoutError as error:
-        raise AnswerError(f"{url} did not answer within {TIMEOUT_S:.0f} s") from error
-    except (OSError, HTTPException) as error:
-        raise AnswerError(f"{url} cannot be reached: {error}") from error
-    finally:
-        connection.close()
-
-
-def _connection(url: str, ca_file: Path | None) -> HTTPConnection:
-    parts = urlsplit(url)
-    try:
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise AnswerError(f"{url} is no address: {error}") from error
-    if parts.username or parts.password:
-        raise AnswerError("leave user and password out of the address; give --user")
-    if (
-        parts.scheme not in ("http", "https")
-        or not host
-        or parts.path.rstrip("/") not in ("", "/sdk")
-        or parts.query
-    ):
-        raise AnswerError(f"{url} is no address such as https://vcenter.example.com")
-    if parts.scheme == "http":
-        if not _is_own(host):
-            raise AnswerError(f"{url} would send the password unprotected; write https://")
-        return HTTPConnection(host, port, timeout=TIMEOUT_S)
-    return HTTPSConnection(host, port, timeout=TIMEOUT_S, context=_context(ca_file))
-
-
-def _is_own(host: str) -> bool:
-    """Whether it is an address of this machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _context(ca_file: Path | None) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-    except (OSError, ssl.SSLError) as error:
-        raise AnswerError(f"{ca_file} holds no certificate that can be read: {error}") from error

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.decisions import discovery
 from advisor.management.product_command import ProductCommand, level_text
-from advisor.pipeline import groups, look_outside
+from advisor.pipeline import find_cause, groups, look_outside
 
 
 class Command(ProductCommand):
@@ -23,6 +23,8 @@ class Command(ProductCommand):
             organisation=organisation
         ):
             look_outside.look_where_due(resource=resource, now=now)
+        for resource in find_cause.resources_to_study(now=now).filter(organisation=organisation):
+            find_cause.find_causes(resource=resource, now=now)
         self.show(
             [
                 {

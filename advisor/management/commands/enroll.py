@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from accounts.management.product_command import Noted
 from accounts.models import Organisation
@@ -17,15 +19,29 @@ from advisor.decisions.agent_configuration import (
     SERVER_FILES,
     configuration_text,
 )
-from advisor.decisions.enrolment import enroll, issue_reader_token
+from advisor.decisions.enrolment import (
+    DEFAULT_LEASE_S,
+    NO_OVERLAP,
+    Enrolment,
+    enroll,
+    issue_reader_token,
+    rotate,
+)
 from advisor.management.product_command import ProductCommand
 from advisor.models import AdapterKind, Attachment
 from advisor.resource_kinds import registry
 from ingest.models import Host
 
+_LEADS_OVER = (
+    "Copy them over those beside its agent.toml, and reload the agent: "
+    "systemctl reload sluice-enforcer. "
+    "An agent.toml that names signing_key_file has instead of that line: "
+    + ", ".join(f'{key} = "{name}"' for key, name in SERVER_FILES.items() if key != "token_file")
+)
+
 
 class Command(ProductCommand):
-    help = "Write the configuration, token and signing key for the agent of a host"
+    help = "Write the configuration, token and keys for the agent of a host"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("host")
@@ -62,10 +78,23 @@ class Command(ProductCommand):
         parser.add_argument(
             "--report", type=float, default=30.0, dest="report_s", metavar="SECONDS"
         )
-        parser.add_argument("--lease", type=int, default=900, dest="lease_s", metavar="SECONDS")
+        parser.add_argument(
+            "--lease", type=int, dest="lease_s", metavar="SECONDS",
+            help=f"how long a policy holds without the server; default: {DEFAULT_LEASE_S}",
+        )  # fmt: skip
+        parser.add_argument(
+            "--rotate",
+            action="store_true",
+            help="new token and keys for a host that has an agent; those that it has end later",
+        )
+        parser.add_argument(
+            "--overlap", type=float, default=24.0, dest="overlap_h", metavar="HOURS",
+            help="with --rotate: how long both work, at most 720; default: 24",
+        )  # fmt: skip
 
     def noted(self, options: Mapping[str, Any]) -> Noted:
-        return Noted(action="enroll agent", subject=options["host"])
+        action = "rotate agent keys" if options["rotate"] else "enroll agent"
+        return Noted(action=action, subject=options["host"])
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         out: Path = options["out"]
@@ -73,22 +102,53 @@ class Command(ProductCommand):
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CommandError(f"cannot create {out}: {error.strerror}") from error
-        enrolment = enroll(
-            organisation=organisation, host_name=options["host"], lease_s=options["lease_s"]
-        )
-        _write_secret(out / "token", enrolment.token)
-        _write_secret(out / "signing-key", enrolment.signing_key)
+        overlap = timedelta(hours=options["overlap_h"]) if options["rotate"] else NO_OVERLAP
+        enrolment = _enrolled(organisation, options, overlap)
+        for name, text in enrolment.files().items():
+            _write_secret(out / name, text)
         if options["reader"]:
-            _write_secret(out / "ingest-token", issue_reader_token(host=enrolment.host))
-        (out / "agent.toml").write_text(_configuration(enrolment.host, options))
-        files = {"configuration": str(out / "agent.toml"), "host": options["host"]}
-        if options["as_json"]:
-            self.show_json(files)
+            token = issue_reader_token(host=enrolment.host, overlap=overlap)
+            _write_secret(out / "ingest-token", token)
+        names = ", ".join(enrolment.files())
+        if options["rotate"]:
+            # What somebody changed in the host's configuration is not written over.
+            answer = {
+                "folder": str(out),
+                "host": options["host"],
+                "overlap_h": options["overlap_h"],
+            }
+            words = f"Wrote {names} to {out}. {_ending(timezone.now(), overlap)}{_LEADS_OVER}"
         else:
-            self.stdout.write(
-                f"Wrote {out}/agent.toml, token and signing-key. Copy the folder to "
-                f"{options['host']} and start: sluice-enforcer run --config agent.toml"
+            (out / "agent.toml").write_text(_configuration(enrolment.host, options))
+            answer = {"configuration": str(out / "agent.toml"), "host": options["host"]}
+            words = (
+                f"Wrote {out}/agent.toml, {names}. Copy it to {options['host']} and start: "
+                "sluice-enforcer run --config agent.toml"
             )
+        if options["as_json"]:
+            self.show_json(answer)
+        else:
+            self.stdout.write(words)
+
+
+def _enrolled(
+    organisation: Organisation, options: dict[str, Any], overlap: timedelta
+) -> Enrolment:
+    name, lease_s = options["host"], options["lease_s"]
+    if not options["rotate"]:
+        return enroll(
+            organisation=organisation, host_name=name, lease_s=lease_s or DEFAULT_LEASE_S
+        )
+    if lease_s is not None:
+        raise CommandError("--rotate changes keys alone; leave out --lease")
+    return rotate(organisation=organisation, host_name=name, overlap=overlap)
+
+
+def _ending(now: datetime, overlap: timedelta) -> str:
+    """What is said of the keys that the host has."""
+    if not overlap:
+        return "The token and keys that the host had do not work any more. "
+    return f"The token and keys that the host has work until {now + overlap:%Y-%m-%d %H:%M} UTC. "
 
 
 def _words(text: str) -> list[str]:

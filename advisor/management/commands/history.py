@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
+from advisor.errors import InventoryError
 from advisor.history.stored.export import (
     ExportedTrack,
     exported_rows,
@@ -20,11 +22,11 @@ from advisor.history.stored.export import (
     tracks_of_workload,
 )
 from advisor.history.stored.partitions import Level, partitions_of
-from advisor.history.stored.retention import kept_by
+from advisor.history.stored.retention import keep_for, kept_by
 from advisor.history.stored.verify import Kind, check_history
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.management.table_files import FileFormat, write_tables
-from advisor.models import HistoryRetention, Workload
+from advisor.models import Workload
 from ingest.models import OpenHour
 
 _LEVELS = {
@@ -152,13 +154,11 @@ def _tracks(organisation: Organisation, options: dict[str, Any]) -> list[Exporte
 
 def _keep(organisation: Organisation, options: dict[str, Any]) -> None:
     kept = kept_by(organisation)
-    days = {
-        name: getattr(kept, name) if options[name] is None else options[name]
-        for name in ("exact_days", "quarter_days", "day_days")
-    }
-    if min(days.values()) < 1:
-        raise CommandError("each level is kept for at least 1 day")
-    HistoryRetention.objects.update_or_create(organisation=organisation, defaults=days)
+    days = {name: days for name in asdict(kept) if (days := options[name]) is not None}
+    try:
+        keep_for(organisation, replace(kept, **days))
+    except InventoryError as error:
+        raise CommandError(str(error)) from error
 
 
 def _time(text: str) -> datetime:

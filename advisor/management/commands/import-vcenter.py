@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from argparse import ArgumentParser
-from getpass import getpass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +17,7 @@ from advisor.decisions.policy_file.decide.write import policy_file_text
 from advisor.decisions.vcenter.apply import Imported, import_vcenter, vcenter_as_policy_file
 from advisor.management.policy_file_command import write_whole
 from advisor.management.product_command import ProductCommand
+from advisor.management.vcenter_password import given_password
 from advisor.management.vcenter_text import import_json, import_text
 from ingest.core.vcenter.errors import VcenterError
 from ingest.core.vcenter.inventory import Inventory
@@ -81,7 +79,10 @@ class Command(ProductCommand):
             return read_file(Path(options["source"]))
         if not options["user"]:
             raise CommandError("a running vCenter needs --user")
-        account = Account(user=options["user"], password=_password(options))
+        account = Account(
+            user=options["user"],
+            password=given_password(options["user"], options["password_file"]),
+        )
         return read_live(
             options["source"], account, ca_file=options["ca_file"], progress=self._progress
         )
@@ -107,27 +108,6 @@ def _imported(
         return found
     found, document = vcenter_as_policy_file(organisation, inventory, name=name, now=now)
     write_whole(path, policy_file_text(document, units={}))
-    return found
-
-
-def _password(options: dict[str, Any]) -> str:
-    """From the file, the environment or the terminal, never from the command line."""
-    if options["password_file"]:
-        try:
-            text: str = options["password_file"].read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{options['password_file']} cannot be read: {error}") from error
-        found = text.removesuffix("\n")
-    else:
-        found = os.environ.get("SLUICE_VCENTER_PASSWORD", "")
-        if not found and sys.stdin.isatty():
-            found = getpass(f"Password of {options['user']}: ")
-    if not found:
-        raise CommandError(
-            "there is no password; give --password-file, or set SLUICE_VCENTER_PASSWORD"
-        )
-    if not found.isprintable():
-        raise CommandError("the password has letters that cannot be sent, such as a line end")
     return found
 
 

@@ -77,13 +77,11 @@ def _row(
         "peak": level_text(incident.peak_value, incident.resource.kind),
         "allowed": level_text(incident.threshold, incident.resource.kind),
         "victims": incident.victims,
-        "aggressors": incident.aggressors,
+        "aggressors": incident.culprits,
         "signals": incident.signals,
         "victim_names": listed([workload_words(item["workload"]) for item in incident.victims])
         or None,
-        "aggressor_names": listed(
-            [workload_words(item["workload"]) for item in incident.aggressors]
-        )
+        "aggressor_names": listed([workload_words(item["workload"]) for item in incident.culprits])
         or None,
         "load_from_outside": comes_from_outside(incident),
         "maintenance_window": muting.maintenance,

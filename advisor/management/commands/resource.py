@@ -64,6 +64,10 @@ class Command(ProductCommand):
             help="false alarms that its baseline may raise; none: the percentile alone; shared: "
             "its part of that of all, or 1 where there is none (the default)",
         )  # fmt: skip
+        change.add_argument(
+            "--window", type=float, dest="window_s", metavar="SECONDS",
+            help="length of the windows that are evaluated from now on",
+        )  # fmt: skip
         _add_limits(change)
         remove = add_verb(
             verbs, "remove", help="remove a resource with its allocations and history"
@@ -139,6 +143,7 @@ class Command(ProductCommand):
             ),
             threshold=options["threshold"],
             threshold_mode=options["threshold_mode"],
+            window_s=options["window_s"],
         )
         return _state_facts(resource, options)
 

@@ -48,6 +48,10 @@ class Command(ProductCommand):
             "--unsure", choices=("goes-on", "waits"),
             help="what happens after the longest time with too little data",
         )  # fmt: skip
+        terms.add_argument(
+            "--settle", type=float, metavar="SECONDS",
+            help="what is measured so shortly after a change scores no prediction",
+        )  # fmt: skip
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         now = timezone.now()
@@ -80,6 +84,7 @@ class Command(ProductCommand):
                     "stage_s": terms.stage_s,
                     "longest_s": terms.longest_s,
                     "goes_on_unsure": terms.goes_on_unsure,
+                    "settle_s": terms.settle_s,
                     "rollouts": rows,
                 }
             )
@@ -129,7 +134,7 @@ def _go_on(organisation: Organisation, options: dict[str, Any]) -> None:
 def _set(organisation: Organisation, options: dict[str, Any]) -> None:
     stages, unsure, now = options["stages"], options["unsure"], timezone.now()
     if options["resource"]:
-        if stages is None or options["stage"] or options["longest"] or unsure:
+        if stages is None or options["stage"] or options["longest"] or unsure or options["settle"]:
             raise CommandError("of one resource only --stages can be set")
         steer.stage_resource(
             resource=find_resource(organisation, options["resource"]),
@@ -146,4 +151,5 @@ def _set(organisation: Organisation, options: dict[str, Any]) -> None:
         stage_s=options["stage"],
         longest_s=options["longest"],
         goes_on_unsure=None if unsure is None else unsure == "goes-on",
+        settle_s=options["settle"],
     )

@@ -1,0 +1,156 @@
+"""`sluice source`: the vCenters that are read by themselves."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.actor import COMMAND_LINE
+from accounts.management.product_command import add_verb
+from accounts.models import Organisation
+from advisor.decisions.vcenter import read_source, sources
+from advisor.decisions.vcenter.sources import StatedSource
+from advisor.management.product_command import ProductCommand
+from advisor.management.vcenter_password import given_password
+from advisor.models import VcenterSource
+from advisor.models.source import LEAST_EVERY_MIN, MOST_EVERY_MIN, USUAL_EVERY_MIN
+
+COLUMNS = ["name", "address", "user", "every_min", "takes_over", "read_at", "next", "says"]
+
+
+class Command(ProductCommand):
+    help = "State which vCenters are read by themselves, and see how each fares"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", title="verbs")
+        add_verb(verbs, "list", help="what the last read of each gave (the default)")
+        add = add_verb(verbs, "add", help="set a source, in the place of one of the same name")
+        add.add_argument("name")
+        add.add_argument("address", help="such as https://vcenter.example.com")
+        add.add_argument("--user", required=True, help="account with the role Read-only")
+        add.add_argument(
+            "--password-file", type=Path, metavar="FILE",
+            help="file with the password; otherwise SLUICE_VCENTER_PASSWORD, or it is asked for",
+        )  # fmt: skip
+        add.add_argument("--keep-password", action="store_true", help="of the source of this name")
+        add.add_argument("--fingerprint", default="", help="SHA-256 of its certificate, to pin it")
+        add.add_argument(
+            "--ca-file", type=Path, metavar="FILE",
+            help="certificate of the authority that signed the vCenter's, in PEM",
+        )  # fmt: skip
+        add.add_argument(
+            "--every", type=int, default=USUAL_EVERY_MIN, metavar="MINUTES",
+            help=f"{LEAST_EVERY_MIN} to {MOST_EVERY_MIN} ({USUAL_EVERY_MIN})",
+        )  # fmt: skip
+        add.add_argument(
+            "--take-over", action="store_true", help="state here what differs; else it is told"
+        )
+        add_verb(verbs, "test", help="connect and log in now").add_argument("name")
+        add_verb(verbs, "pause", help="read it no more").add_argument("name")
+        add_verb(verbs, "resume", help="read it again").add_argument("name")
+        add_verb(verbs, "remove", help="what it stated stays").add_argument("name")
+        add_verb(verbs, "put-back", help="undo a removal of the last day").add_argument("name")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        verb, now = options["verb"] or "list", timezone.now()
+        changes = {
+            "pause": sources.pause_source,
+            "resume": sources.resume_source,
+            "remove": sources.remove_source,
+        }
+        if verb == "add":
+            _add(organisation, options, now)
+        elif verb == "test":
+            self._test(_named(organisation, options["name"]), now)
+        elif verb == "put-back":
+            _put_back(organisation, options["name"], now)
+        elif verb in changes:
+            row = _named(organisation, options["name"])
+            changes[verb](row, actor=COMMAND_LINE, now=now)
+        rows = [_row(row) for row in sources.sources_of(organisation)]
+        self.show(
+            rows,
+            as_json=options["as_json"],
+            columns=COLUMNS,
+            empty="no sources: sluice source add NAME https://vcenter.example.com --user USER",
+        )
+
+    def _test(self, row: VcenterSource, now: datetime) -> None:
+        """By this process, so that no worker is waited for; CommandError if it does not work."""
+        sources.ask_trial(row, actor=COMMAND_LINE, now=now)
+        # Its password may be one that no key opens, so the row is read anew, not refreshed.
+        row = VcenterSource.objects.get(pk=row.pk)
+        began_s = time.monotonic()
+        read_source.try_now(row, now=now)
+        row = VcenterSource.objects.get(pk=row.pk)
+        took_s = time.monotonic() - began_s
+        if not row.trial_worked:
+            raise CommandError(row.trial_says or "somebody else is testing it")
+        self.stderr.write(f"{row}: {row.trial_says}, after {took_s:.1f} s")
+
+
+def _add(organisation: Organisation, options: dict[str, Any], now: datetime) -> None:
+    authority = ""
+    if options["ca_file"] is not None:
+        try:
+            authority = options["ca_file"].read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{options['ca_file']} cannot be read: {error}") from error
+    password = ""
+    if not options["keep_password"]:
+        password = given_password(options["user"], options["password_file"])
+    sources.state_source(
+        organisation=organisation,
+        stated=StatedSource(
+            name=options["name"],
+            address=options["address"],
+            user=options["user"],
+            password=password,
+            fingerprint=options["fingerprint"],
+            authority=authority,
+            every_min=options["every"],
+            takes_over=options["take_over"],
+        ),
+        actor=COMMAND_LINE,
+        now=now,
+    )
+
+
+def _put_back(organisation: Organisation, name: str, now: datetime) -> None:
+    row = sources.removed_sources(organisation, now=now).filter(name=name).first()
+    if row is None:
+        raise CommandError(f'no source "{name}" was removed in the last day')
+    sources.put_back(row, actor=COMMAND_LINE, now=now)
+
+
+def _named(organisation: Organisation, name: str) -> VcenterSource:
+    row = sources.sources_of(organisation).filter(name=name).first()
+    if row is None:
+        raise CommandError(f'there is no source "{name}"; sluice source lists them')
+    return row
+
+
+def _row(row: VcenterSource) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "address": row.address,
+        "user": row.user,
+        "fingerprint": row.fingerprint or None,
+        "has_authority": bool(row.authority),
+        "every_min": row.every_min,
+        "takes_over": row.takes_over,
+        "paused_at": row.paused_at,
+        "read_at": row.read_at,
+        "next_at": None if row.paused_at else row.next_at,
+        "next": "paused" if row.paused_at else f"{row.next_at:%Y-%m-%d %H:%M}",
+        "failures": row.failures,
+        "says": row.says or None,
+        "test_worked": row.trial_worked,
+        "test_says": row.trial_says or None,
+    }

@@ -1,0 +1,100 @@
+"""vCenters that are read, through the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Scope
+from advisor.models import VcenterSource
+from tests.web.api.asking import Program, program_of
+from tests.web.fleet import Fleet
+
+BODY: dict[str, Any] = {
+    "name": "main",
+    "address": "https://vc.example.org",
+    "user": "reader@vsphere.local",
+    "password": "opensesame",
+}
+
+
+@pytest.fixture
+def admin(fleet: Fleet) -> Program:
+    return program_of(fleet.people.owner, fleet.organisation)
+
+
+@pytest.fixture
+def operator(fleet: Fleet) -> Program:
+    return program_of(fleet.people.operator, fleet.organisation)
+
+
+def test_source_is_stated_read_changed_and_removed_and_never_tells_its_password(
+    admin: Program,
+) -> None:
+    made = admin("PUT", "sources", BODY)
+    assert made.status_code == 200, made.content
+    path = f"sources/{made.json()['id']}"
+
+    tag = admin("GET", path).headers["ETag"]
+    body = {**BODY, "every_min": 15, "takes_over": True}
+    del body["password"]
+    changed = admin("PUT", "sources", body, if_match=tag)
+    stale = admin("PUT", "sources", body, if_match=tag)
+    listed = admin.read("sources")["items"]
+
+    assert (changed.status_code, stale.status_code) == (200, 412)
+    assert [(one["name"], one["every_min"], one["takes_over"]) for one in listed] == [
+        ("main", 15, True)
+    ]
+    assert listed[0].keys() & {"password"} == set()
+    assert b"opensesame" not in made.content + changed.content
+    assert VcenterSource.objects.get().password == "opensesame"
+    assert admin("DELETE", path).status_code == 204
+    assert admin.read("sources")["items"] == []
+    assert admin("GET", path).status_code == 404
+
+
+def test_source_is_paused_resumed_and_tested(admin: Program) -> None:
+    path = f"sources/{admin('PUT', 'sources', BODY).json()['id']}"
+
+    paused = admin("POST", f"{path}/pause")
+    again = admin("POST", f"{path}/pause")
+    resumed = admin("POST", f"{path}/resume")
+    tested = admin("POST", f"{path}/test")
+
+    assert paused.json()["paused_at"] is not None
+    assert paused.json()["next_at"] is None
+    assert again.status_code == 409
+    assert resumed.json()["paused_at"] is None
+    assert (tested.json()["test_worked"], tested.json()["tested_at"]) == (None, None)
+    assert VcenterSource.objects.get().is_tried
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"address": "http://vc.example.org"}, {"address": "https://127.0.0.1"},
+        {"every_min": 4}, {"password": ""}, {"fingerprint": "x"}, {"name": ""},
+    ],
+)  # fmt: skip
+def test_source_that_could_not_be_read_is_refused(admin: Program, wrong: dict[str, Any]) -> None:
+    answer = admin("PUT", "sources", BODY | wrong)
+
+    assert answer.status_code in (409, 422), answer.content
+    assert not VcenterSource.objects.exists()
+
+
+def test_who_is_no_admin_may_not_even_read(
+    admin: Program, operator: Program, fleet: Fleet
+) -> None:
+    pk = admin("PUT", "sources", BODY).json()["id"]
+    reader = program_of(fleet.people.owner, fleet.organisation, Scope.READ)
+
+    for method, path in (("GET", "sources"), ("GET", f"sources/{pk}"), ("PUT", "sources")):
+        assert operator(method, path, BODY if method == "PUT" else None).status_code == 403
+    for word in ("test", "pause", "resume"):
+        assert operator("POST", f"sources/{pk}/{word}").status_code == 403
+    assert operator("DELETE", f"sources/{pk}").status_code == 403
+    assert reader("GET", "sources").status_code == 200
+    assert reader("DELETE", f"sources/{pk}").status_code == 403
