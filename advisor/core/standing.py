@@ -39,10 +39,11 @@ def workload_words(name: str) -> str:
 class AllocationTable:
     """What allocations got over windows of one resource, and what the resource delivered.
 
-    `rate`, `mean_io_bytes`, `backlogged` (1, 0 or NaN, as all that is unknown) and `throttled`
-    are (windows, allocations), `delivered` is (windows). `reservation`, `limit` (infinite if there
-    is none), `shares` and `usual_rate` (NaN if unknown) are (allocations). `mode` and `unit` are
-    the resource's; `unit` None is an uplink, whose bits all cost the same.
+    `rate`, `mean_io_bytes`, `backlogged` (1, 0 or NaN, as all that is unknown), `queued` (where a
+    queue of its own shows that) and `throttled` are (windows, allocations), `delivered` is
+    (windows). `reservation`, `limit` (infinite if there is none), `shares` and `usual_rate` (NaN
+    if unknown) are (allocations). `mode` and `unit` are the resource's; `unit` None is an uplink,
+    whose bits all cost the same.
     """
 
     mode: ReservationMode
@@ -51,6 +52,7 @@ class AllocationTable:
     rate: Floats
     mean_io_bytes: Floats
     backlogged: Floats
+    queued: Booleans
     throttled: Booleans
     delivered: Floats
     reservation: Floats
@@ -66,8 +68,8 @@ class StandingColumns:
     The last column is use without an allocation. `active` is where an allocation took part;
     `rate_per_cost` turns device time into the resource's unit at the allocation's I/O size.
     `plain_entitlement` ignores usual rates: every workload on a slow resource is slowed, whatever
-    its rate. `queued` is where a queue of its own was measured; waiting for a device is none, as
-    who does nothing may wait as well. `reservation` and `usual_rate` are (allocations + 1).
+    its rate. `queued` is where a queue of its own was measured, `waited` where anything showed
+    that it wants more. `reservation` and `usual_rate` are (allocations + 1).
     """
 
     workloads: tuple[str, ...]
@@ -77,6 +79,7 @@ class StandingColumns:
     plain_entitlement: Floats
     rate_per_cost: Floats
     queued: Booleans
+    waited: Booleans
     reservation: Floats
     usual_rate: Floats
 
@@ -94,8 +97,8 @@ def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]
     per_unit = _per_unit(tables, flat)
     cost = rate * per_unit
     entitlements = _entitlements(tables, flat, active=active, rate=rate, per_unit=per_unit)
-    queued = active & (flat.backlogged == 1) & flat.has_queues & ~flat.throttled
-    found = (active, cost, *entitlements, 1 / per_unit, queued)
+    waited = active & (flat.backlogged == 1) & ~flat.throttled
+    found = (active, cost, *entitlements, 1 / per_unit, waited & flat.queued, waited)
     columns = [_by_table(tables, column) for column in found]
     return [
         StandingColumns(
@@ -106,6 +109,7 @@ def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]
             plain_entitlement=own[3],
             rate_per_cost=own[4],
             queued=own[5],
+            waited=own[6],
             reservation=np.append(table.reservation, 0.0),
             usual_rate=np.append(table.usual_rate, np.nan),
         )
@@ -135,8 +139,7 @@ class _Flat:
     """The windows of all tables one after the other, each a group of its allocations.
 
     The last of each group is use without an allocation. `delivered` is (groups), the rest is
-    (allocations + 1 of each window). `has_queues` is where `backlogged` is a queue that was
-    measured, as on an uplink, and not the time that somebody waited for a device.
+    (allocations + 1 of each window).
     """
 
     groups: Groups
@@ -145,7 +148,7 @@ class _Flat:
     backlogged: Floats
     throttled: Booleans
     delivered: Floats
-    has_queues: Booleans
+    queued: Booleans
     reservation: Floats
     limit: Floats
     shares: Floats
@@ -185,8 +188,7 @@ def _flat(tables: Sequence[AllocationTable]) -> _Flat:
         mean_io_bytes=each([table.mean_io_bytes for table in tables], np.nan),
         backlogged=each([table.backlogged for table in tables], np.nan),
         throttled=each([table.throttled for table in tables], 0.0) > 0,
-        has_queues=each([np.full(table.rate.shape, table.unit is None) for table in tables], 0.0)
-        > 0,
+        queued=each([table.queued for table in tables], 0.0) > 0,
         delivered=np.concatenate([table.delivered for table in tables]),
         reservation=same([table.reservation for table in tables], 0.0),
         limit=same([table.limit for table in tables], np.inf),
@@ -263,7 +265,7 @@ def _demands(flat: _Flat, rate: Floats) -> tuple[Floats, Floats]:
             flat.backlogged,
             flat.groups.spread(median),
             throttled=flat.throttled,
-            has_queues=flat.has_queues,
+            queued=flat.queued,
             reservation=flat.reservation,
             usual_rate=usual_rate,
         )
@@ -288,27 +290,32 @@ def _wanted(
     median: Floats,
     *,
     throttled: Booleans | None = None,
-    has_queues: Booleans | None = None,
+    queued: Booleans | None = None,
     reservation: Floats | None = None,
     usual_rate: Floats | None = None,
 ) -> Floats:
     """The same beside the median of each window.
 
     An allocation that takes no more than usual wants its usual rate, unless its queue was
-    measured: that it waited is not enough. One that grew, or whose usual rate is unknown, wants
-    more also if it is below its reservation.
+    measured: that it waited is not enough, and of one that does nothing it says nothing at all.
+    One that grew, or whose usual rate is unknown, wants more also if it is below its reservation.
     """
     is_backlogged = (backlogged == 1) & ~np.isnan(rate)
+    if queued is not None:
+        # Who waits and does nothing waits for something else than the device.
+        is_backlogged &= queued | (rate > 0)
     found = np.where((rate >= KEEPS_UP_RATIO * median) | is_backlogged, np.inf, rate)
     if reservation is not None:
         starved = (TRICKLE_RATIO * reservation < rate) & (rate < reservation)
         found = np.where(starved, np.inf, found)
     if usual_rate is not None:
-        usual = rate <= usual_rate * GREW_RATIO
-        found = np.where(usual, np.maximum(rate, usual_rate), found)
+        is_usual = (rate <= usual_rate * GREW_RATIO) | (
+            np.isnan(backlogged) & ~np.isnan(usual_rate)
+        )
+        found = np.where(is_usual, np.maximum(rate, usual_rate), found)
     held = np.zeros(rate.shape, dtype=np.bool_) if throttled is None else throttled
     found = np.where((backlogged == 0) | held, rate, found)
-    is_queued = is_backlogged if has_queues is None else is_backlogged & has_queues
+    is_queued = is_backlogged if queued is None else is_backlogged & queued
     return np.where(is_queued & ~held, np.inf, found)
 
 
@@ -326,7 +333,7 @@ def _median(rate: Floats) -> Floats:
 
 def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable:
     """The allocations of one window as a table of one row."""
-    rows = observation.allocations
+    rows, is_sent = observation.allocations, isinstance(observation, UplinkObservation)
     return AllocationTable(
         mode=mode,
         unit=observation.unit if isinstance(observation, DatastoreObservation) else None,
@@ -334,6 +341,7 @@ def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable
         rate=np.array([[row.rate for row in rows]]),
         mean_io_bytes=np.array([[row.mean_io_bytes for row in rows]], dtype=np.float64),
         backlogged=np.array([[row.backlogged for row in rows]], dtype=np.float64),
+        queued=np.array([[is_sent and row.backlogged is True for row in rows]], dtype=np.bool_),
         throttled=np.array([[row.throttled for row in rows]], dtype=np.bool_),
         delivered=np.array([delivered(observation) or 0.0]),
         reservation=np.array([row.reservation for row in rows]),

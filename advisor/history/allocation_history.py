@@ -19,7 +19,7 @@ from advisor.core.forecast.prediction_interval import ENOUGH_OUTCOMES, Outcome
 from advisor.core.own_limit import AT_LIMIT_RATIO
 from advisor.history.history import Workloads
 from advisor.history.inventory import Inventory
-from advisor.history.levels import Levels
+from advisor.history.levels import mean_levels
 from advisor.history.reader import read_workloads
 from advisor.models import Allocation, Policy, PredictionScore, Resource, State, Unit
 from ingest.core.grid import Flags, Floats, Grid, Integers, grid_of, microseconds
@@ -167,31 +167,12 @@ def _levels(workloads: Workloads) -> tuple[Floats, Flags]:
     """
     levels = workloads.levels
     places = levels.places(workloads.grid)
-    values, bad = _as_measured(levels), levels.is_state(State.CONGESTED)
+    bad = levels.is_state(State.CONGESTED)
     count = workloads.grid.count
     inside = places >= 0
     levels_in = np.bincount(places[inside], minlength=count)
     bad_in = np.bincount(places[inside & bad], minlength=count)
-    known = inside & ~np.isnan(values)
-    latency = _means(values[known], np.bincount(places[known], minlength=count))
-    return latency, (levels_in > 0) & (2 * bad_in >= levels_in)
-
-
-def _means(values: Floats, counts: Integers) -> Floats:
-    """Of groups of so many values each, one group after the other; NaN of none. (groups)"""
-    means, begins = np.full(len(counts), np.nan), np.cumsum(counts) - counts
-    for count in np.unique(counts[counts > 0]).tolist():
-        alike = np.flatnonzero(counts == count)
-        means[alike] = values[begins[alike][:, None] + np.arange(count)].mean(axis=1)
-    return means
-
-
-def _as_measured(levels: Levels) -> Floats:
-    """The latency at the windows' own I/O size; the stored one is at the reference size."""
-    known = (levels.load > 0) & (levels.device_load > 0)
-    factor = np.where(known, levels.device_load / np.where(known, levels.load, 1.0), 1.0)
-    result: Floats = levels.value * factor
-    return result
+    return mean_levels(levels, workloads.grid), (levels_in > 0) & (2 * bad_in >= levels_in)
 
 
 def _latency_gap(resource: Resource, latency: Floats) -> str:

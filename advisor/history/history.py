@@ -106,6 +106,7 @@ class History:
             rate=own.rate[places],
             mean_io_bytes=own.mean_io_bytes[places],
             backlogged=own.backlogged[places],
+            queued=own.queued[places],
             throttled=own.throttled[places],
             delivered=delivered[places],
             reservation=own.reservation,

@@ -21,18 +21,18 @@ from advisor.history.agents import Queued, queued
 from advisor.history.layout import Layout, Places, layout_of, places_in
 from advisor.history.own_times import Mounted, OwnTime, mounted, own_times
 from advisor.history.subjects import (
+    WAITING_KINDS,
     RateSubjects,
     Wanted,
     device_subject,
     joined_subjects,
-    over_all_devices,
     rate_subjects,
     tcp_subject,
 )
 from advisor.models import AdapterKind, Allocation, Attachment, Resource
 from ingest import queries
 from ingest.core.catalogue import BLOCK_DEVICE
-from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
+from ingest.core.figures import CGROUP_IO, INTERFACE, TCP, FigureKind
 from ingest.grid_reader import SeriesOfSubjects, Subject, SubjectSeries, array_of, series_of
 
 MOST_KEPT = 20_000
@@ -72,7 +72,8 @@ class Inventory:
         for own in self.rates.values():
             found[INTERFACE] += own.vnics
             found[CGROUP_IO] += own.cgroups
-            found[PRESSURE] += map(over_all_devices, own.cgroups)
+            for kind in WAITING_KINDS:
+                found[kind] += filter(None, own.waiting(kind))
         for resource in self.resources:
             reader, attached = resource.traits.reader, self.attachments[resource.pk]
             found[reader.figures] += map(device_subject, attached)

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from advisor.history.subjects import (
+    WAITING_KINDS,
     RateSubjects,
     device_subject,
-    over_all_devices,
     tcp_subject,
 )
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Reader
-from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
+from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, TCP, FigureKind
 from ingest.core.grid import Flags, Floats, Integers
 from ingest.grid_reader import Subject
 
@@ -54,6 +54,45 @@ def rate_places(subjects: RateSubjects, places: Places) -> RatePlaces:
         on_cgroups=_integers(subjects.on_cgroups),
         cgroups=columns_of(CGROUP_IO, subjects.cgroups, places),
         in_iops=np.array(subjects.in_iops, dtype=np.bool_),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Found:
+    """The places of those allocations of which something was read, and its columns."""
+
+    at: Integers
+    columns: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WaitingPlaces:
+    """What tells whether allocations wait, by kind, of `count` allocations on cgroups.
+
+    `devices` has the columns of the device of each on its host.
+    """
+
+    count: int
+    witnesses: Mapping[FigureKind[Any], Found]
+    devices: Found
+
+
+def waiting_places(
+    subjects: RateSubjects, places: Places, devices: Sequence[Subject | None]
+) -> WaitingPlaces:
+    """Where what tells of these subjects was read; `devices` is that of each, None without."""
+    return WaitingPlaces(
+        count=len(subjects.cgroups),
+        witnesses={kind: _found(kind, subjects.waiting(kind), places) for kind in WAITING_KINDS},
+        devices=_found(DISK, devices, places),
+    )
+
+
+def _found(kind: FigureKind[Any], subjects: Sequence[Subject | None], places: Places) -> Found:
+    own = places.get(kind, {})
+    pairs = [(at, own[one]) for at, one in enumerate(subjects) if one is not None and one in own]
+    return Found(
+        at=_integers([at for at, _ in pairs]), columns=_integers([column for _, column in pairs])
     )
 
 
@@ -110,12 +149,12 @@ class Layout:
     """The allocations of all resources, one resource after the other, and their devices.
 
     `parts` says which of the allocations each resource has, `place_of` where each is by its key.
-    `counted_before` (allocations) is where traffic is counted before a limit. `pressures` are the
-    columns of those on cgroups.
+    `counted_before` (allocations) is where traffic is counted before a limit. `waiting` is of
+    those on cgroups.
     """
 
     rates: RatePlaces
-    pressures: Integers
+    waiting: WaitingPlaces
     counted_before: Flags
     parts: Mapping[int, slice]
     place_of: Mapping[int, int]
@@ -135,10 +174,17 @@ def layout_of(
 ) -> Layout:
     """That of all that is read; `rates` are those of the allocations of all resources in order."""
     rows = [row for own in allocations.values() for row in own]
-    pressures = list(map(over_all_devices, rates.cgroups))
+    reached = {
+        (one.resource_id, one.host_id): device_subject(one)
+        for own in attachments.values()
+        for one in reversed(own)
+    }
+    on_cgroups = [rows[place] for place in rates.on_cgroups]
     return Layout(
         rates=rate_places(rates, places),
-        pressures=columns_of(PRESSURE, pressures, places),
+        waiting=waiting_places(
+            rates, places, [reached.get((row.resource_id, row.host_id)) for row in on_cgroups]
+        ),
         counted_before=np.array(
             [row.resource.traits.counts_before_limit for row in rows], dtype=np.bool_
         ),

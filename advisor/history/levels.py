@@ -111,6 +111,30 @@ class Levels:
         return np.isin(self.state, [state.value for state in states])
 
 
+def mean_levels(levels: Levels, grid: Grid) -> Floats:
+    """The mean level of each window at its own I/O size, NaN is unknown; (windows)."""
+    places, values = levels.places(grid), _as_measured(levels)
+    known = (places >= 0) & ~np.isnan(values)
+    return _means(values[known], np.bincount(places[known], minlength=grid.count))
+
+
+def _as_measured(levels: Levels) -> Floats:
+    """The latency at the windows' own I/O size; the stored one is at the reference size."""
+    known = (levels.load > 0) & (levels.device_load > 0)
+    factor = np.where(known, levels.device_load / np.where(known, levels.load, 1.0), 1.0)
+    result: Floats = levels.value * factor
+    return result
+
+
+def _means(values: Floats, counts: Integers) -> Floats:
+    """Of groups of so many values each, one group after the other; NaN of none. (groups)"""
+    means, begins = np.full(len(counts), np.nan), np.cumsum(counts) - counts
+    for count in np.unique(counts[counts > 0]).tolist():
+        alike = np.flatnonzero(counts == count)
+        means[alike] = values[begins[alike][:, None] + np.arange(count)].mean(axis=1)
+    return means
+
+
 def read_levels(
     resources: Collection[Resource], *, since: datetime, until: datetime
 ) -> dict[int, Levels]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from advisor.history.agents import queue_columns, queued
 from advisor.history.inventory import cgroup_device_numbers
+from advisor.history.layout import waiting_places
 from advisor.history.measured import Measured, rate_kinds, read_spans
-from advisor.history.reader import waits
 from advisor.history.stored.read import Span
-from advisor.history.subjects import RateSubjects, Wanted, over_all_devices, rate_subjects
+from advisor.history.subjects import WAITING_KINDS, RateSubjects, Wanted, rate_subjects
+from advisor.history.waiting import KINDS, wants_at
 from advisor.models import Allocation, Unit
-from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, WAITING, FigureKind, RateFigures
+from ingest.core.figures import CGROUP_IO, INTERFACE, FigureKind, RateFigures
 from ingest.core.grid import Floats, Grid
 
 
@@ -36,22 +38,28 @@ def read_own_windows(
     """Those of each allocation by its key; where they waited is read of the keys in `waiting`."""
     numbers = cgroup_device_numbers(allocations)
     subjects = {one.pk: rate_subjects([one], numbers) for one in allocations}
-    wanted: Wanted = {INTERFACE: [], CGROUP_IO: [], PRESSURE: []}
+    wanted: Wanted = {kind: [] for kind in (INTERFACE, CGROUP_IO, *WAITING_KINDS)}
     for key, own in subjects.items():
         wanted[INTERFACE] += own.vnics
         wanted[CGROUP_IO] += own.cgroups
-        wanted[PRESSURE] += map(over_all_devices, own.cgroups if key in waiting else ())
+        for witness in WAITING_KINDS if key in waiting else ():
+            wanted[witness] += filter(None, own.waiting(witness))
     kinds = {one.pk: _kind(one, subjects[one.pk]) for one in allocations}
-    read = [*kinds.values(), WAITING if wanted[PRESSURE] else None]
-    span = Span(grid=grid, kinds=tuple(dict.fromkeys(kind for kind in read if kind)))
+    read: list[FigureKind[Any] | None] = [*kinds.values()]
+    read += [one for one in KINDS if wanted[one.whole]]
+    span = Span(grid=grid, kinds=tuple(dict.fromkeys(filter(None, read))))
     (found,) = read_spans(wanted, [span])
     asked = [one for one in allocations if one.pk in waiting]
     queues = {key: one.backlogged for key, one in queue_columns(queued(asked), grid).items()}
     unknown = np.full(grid.count, np.nan)
+    rates = {
+        key: unknown if (kind := kinds[key]) is None else _rate(found, kind, own)
+        for key, own in subjects.items()
+    }
     return {
         key: OwnWindows(
-            rate=unknown if (kind := kinds[key]) is None else _rate(found, kind, own),
-            waited=_pressed(found, own)
+            rate=rates[key],
+            waited=_waited(found, own, rates[key])
             if key in waiting and own.cgroups
             else queues.get(key, unknown),
         )
@@ -71,5 +79,10 @@ def _rate(found: Measured, kind: FigureKind[RateFigures], subjects: RateSubjects
     return found.figures(kind, [*subjects.vnics, *subjects.cgroups]).rate[:, 0]
 
 
-def _pressed(found: Measured, subjects: RateSubjects) -> Floats:
-    return waits(found, [over_all_devices(one) for one in subjects.cgroups])[:, 0]
+def _waited(found: Measured, subjects: RateSubjects, rate: Floats) -> Floats:
+    """By what is its own alone: devices are not read."""
+    places = {kind.whole: own for kind, own in found.places.items()}
+    iops = rate if subjects.in_iops[0] else np.full_like(rate, np.nan)
+    told = waiting_places(subjects, places, [])
+    device_ms = np.full((len(rate), 1), np.nan)
+    return wants_at(told, found, iops=iops[:, np.newaxis], device_ms=device_ms).more[:, 0]

@@ -27,7 +27,7 @@ ENOUGH_WINDOWS = 3
 HELD = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.REPLACED, Outcome.DRIFTED)
 """With one of these outcomes the kernel has the settings of the policy."""
 _AGREE = (Verdict.MET, Verdict.NO_DEMAND)
-_BREACHES = (Verdict.LIMIT_EXCEEDED, Verdict.OVER_THROTTLED, Verdict.RESERVATION_UNMET)
+BREACHES = (Verdict.LIMIT_EXCEEDED, Verdict.OVER_THROTTLED, Verdict.RESERVATION_UNMET)
 # Of these two the kernel may show something though nobody asked for anything.
 _ONLY_IF_APPLIED = ("reservation", "shares")
 
@@ -105,7 +105,7 @@ def judged_windows(
 
     A window counts if the agent found the policy untouched at its end, and the kernel shows it.
     """
-    judged = Q(verdict__in=(*_AGREE, *_BREACHES))
+    judged = Q(verdict__in=(*_AGREE, *BREACHES))
     rows = (
         ComplianceRecord.objects.filter(
             IS_READ_BACK,
@@ -120,7 +120,7 @@ def judged_windows(
             met=Count("pk", filter=Q(verdict=Verdict.MET)),
             until=Max("reported_at", filter=judged),
             breaches=ArrayAgg(
-                "verdict_reason", filter=Q(verdict__in=_BREACHES), order_by="-reported_at"
+                "verdict_reason", filter=Q(verdict__in=BREACHES), order_by="-reported_at"
             ),
         )
     )

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from advisor.core.enumeration import listed
 from advisor.models import Policy
+
+UNKNOWN_CAPACITY = (
+    "the capacity of {0} is not known, so nothing would be published; "
+    "set it with: sluice resource set {0} --capacity RATE"
+)
 
 
 def publishing_gap(policy: Policy) -> str:
@@ -15,16 +22,18 @@ def publishing_gap(policy: Policy) -> str:
         return ""
     resource = policy.resource
     if policy.divided_capacity is None:
-        return (
-            f"the capacity of {resource.name} is not known, so nothing would be published; "
-            f"set it with: sluice resource set {resource.name} --capacity RATE"
-        )
+        return UNKNOWN_CAPACITY.format(resource.name)
     wanted = [item["allocation"] for item in policy.allocations]
     hosts = set(resource.allocations.filter(pk__in=wanted).values_list("host__name", flat=True))
     if not hosts:
         return f"none of its workloads has an allocation on {resource.name} any more"
     reaching = set(resource.attachments.values_list("host__name", flat=True))
     if cut_off := sorted(hosts - reaching):
-        have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
-        return f"{listed(cut_off)} {have} {resource.name}, so nothing would be published there"
+        return unreached(cut_off, resource.name)
     return ""
+
+
+def unreached(hosts: Sequence[str], resource: str) -> str:
+    """That these hosts do not reach the resource."""
+    have = "has no device that reaches" if len(hosts) == 1 else "have no device that reaches"
+    return f"{listed(list(hosts))} {have} {resource}, so nothing would be published there"

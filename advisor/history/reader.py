@@ -17,12 +17,12 @@ from advisor.core.detection.threshold import (
     LearntThreshold,
     Threshold,
 )
+from advisor.core.detection.waiting import Wants
 from advisor.core.own_limit import throttled
 from advisor.history.agents import limits_in_force, queue_columns
 from advisor.history.history import AllocationColumns, History, SizedWorkloads, Workloads
 from advisor.history.inventory import Inventory, inventory_of
-from advisor.history.layout import columns_of
-from advisor.history.levels import NO_LEVELS, Levels, read_levels
+from advisor.history.levels import NO_LEVELS, Levels, mean_levels, read_levels
 from advisor.history.measured import (
     Measured,
     devices_by_resource,
@@ -34,22 +34,24 @@ from advisor.history.measured import (
 )
 from advisor.history.own_times import windows_of_others
 from advisor.history.stored.read import Span
+from advisor.history.waiting import KINDS, device_ms_at, is_read, wants_at
 from advisor.models import Allocation, Resource, ThresholdMode, Unit
 from advisor.models import LearntThreshold as LearntRow
-from ingest.core.figures import WAITING, CgroupFigures
-from ingest.core.grid import Floats, Grid, Integers
-from ingest.grid_reader import Subject
-
-PRESSURE_OF_BACKLOG = 0.05
-"""A workload that waits for I/O for this fraction of the time wants more."""
+from ingest.core.figures import CgroupFigures
+from ingest.core.grid import Flags, Floats, Grid
 
 
 def read_history(
-    resource: Resource, grid: Grid, *, allocations: Sequence[Allocation] | None = None
+    resource: Resource,
+    grid: Grid,
+    *,
+    allocations: Sequence[Allocation] | None = None,
+    are_limited: bool = False,
 ) -> History:
     """The history of one resource; of all its allocations, or of those given in their order."""
     inventory = inventory_of([resource], allocations, since=grid.since)
-    return read_histories([resource], grid, inventory=inventory)[resource.pk]
+    found = read_histories([resource], grid, inventory=inventory, are_limited=are_limited)
+    return found[resource.pk]
 
 
 def read_histories(
@@ -58,10 +60,12 @@ def read_histories(
     *,
     inventory: Inventory | None = None,
     is_judged: bool = True,
+    are_limited: bool = False,
 ) -> dict[int, History]:
     """The history of each resource, by its key, over the windows of the grid.
 
-    What is to be judged now has no levels: they are looked for only where `is_judged`.
+    What is to be judged now has no levels: they are looked for only where `is_judged`. If
+    allocations `are_limited`, whoever sleeps may wait for a limit, however far it is from it.
     """
     inventory = inventory or inventory_of(resources, since=grid.since)
     measured = measure(inventory, grid)
@@ -69,7 +73,7 @@ def read_histories(
     if is_judged:
         levels = read_levels(resources, since=grid.since, until=grid.until)
     devices = devices_by_resource(inventory.layout, measured)
-    allocations = _allocation_columns(inventory, measured)
+    allocations = _allocation_columns(inventory, measured, are_limited=are_limited)
     thresholds = thresholds_of(resources, since=grid.since, until=grid.until)
     return {
         resource.pk: History(
@@ -87,15 +91,20 @@ def read_histories(
 def read_workloads(resource: Resource, grid: Grid, *, inventory: Inventory) -> Workloads:
     """What the allocations of an inventory got, all of one resource; nothing else is read."""
     unit = Unit(resource.unit)
-    span = Span(grid=grid, kinds=(*rate_kinds(unit), WAITING))
+    span = Span(grid=grid, kinds=(*rate_kinds(unit), *KINDS))
     (measured,) = read_spans(inventory.subjects, [span], known=inventory.series)
+    levels = read_levels([resource], since=grid.since, until=grid.until)[resource.pk]
+    rate = np.ascontiguousarray(rates_alone(inventory.rates[resource.pk], measured, unit))
+    on_cgroups = inventory.layout.rates.on_cgroups
+    # How many I/Os bytes took is not read.
+    iops = rate[:, on_cgroups] if unit is Unit.IOPS else np.full_like(rate[:, on_cgroups], np.nan)
     return Workloads(
         resource=resource,
         grid=grid,
         rows=tuple(inventory.allocations[resource.pk]),
-        rate=np.ascontiguousarray(rates_alone(inventory.rates[resource.pk], measured, unit)),
-        backlogged=_backlogged(measured, resource, inventory),
-        levels=read_levels([resource], since=grid.since, until=grid.until)[resource.pk],
+        rate=rate,
+        backlogged=_backlogged(measured, resource, inventory, iops=iops, levels=levels),
+        levels=levels,
     )
 
 
@@ -115,38 +124,44 @@ def workloads_in(
         grid=measured.grid,
         rows=tuple(inventory.allocations[resource.pk]),
         rate=found.rate,
-        backlogged=_backlogged(measured, resource, inventory),
+        backlogged=_backlogged(measured, resource, inventory, iops=found.done.iops, levels=levels),
         mean_io_bytes=size,
         levels=levels,
     )
 
 
-def _backlogged(measured: Measured, resource: Resource, inventory: Inventory) -> Floats:
-    """1 where an allocation wanted more, 0 where it did not, NaN is unknown."""
+def _backlogged(
+    measured: Measured, resource: Resource, inventory: Inventory, *, iops: Floats, levels: Levels
+) -> Floats:
+    """1 where an allocation wanted more, 0 where it did not, NaN is unknown.
+
+    `iops` are those of the allocations on cgroups. How long an I/O takes is said by the levels.
+    """
     rows = inventory.allocations[resource.pk]
     backlogged = np.full((measured.grid.count, len(rows)), np.nan)
     queues = queue_columns(inventory.queued, measured.grid)
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
             backlogged[:, place] = queue.backlogged
-    if measured.has(WAITING):
-        waiting = _waits_at(measured, inventory.layout.pressures)
-        backlogged[:, inventory.layout.rates.on_cgroups] = waiting
+    layout = inventory.layout
+    if len(layout.rates.on_cgroups) and is_read(measured):
+        device_ms = np.full(len(backlogged), np.nan)
+        if not resource.traits.latency_gap:
+            device_ms = mean_levels(levels, measured.grid)
+        found = wants_at(layout.waiting, measured, iops=iops, device_ms=device_ms[:, np.newaxis])
+        backlogged[:, layout.rates.on_cgroups] = found.more
     return backlogged
 
 
-def waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
-    """1 where a cgroup waits for I/O, 0 where it does not, NaN is unknown."""
-    return _waits_at(measured, columns_of(WAITING, cgroups, measured.places))
+def _wants(inventory: Inventory, measured: Measured, done: CgroupFigures, limited: Flags) -> Wants:
+    places = inventory.layout.waiting
+    device_ms = device_ms_at(places, measured)
+    return wants_at(places, measured, iops=done.iops, device_ms=device_ms, limited=limited)
 
 
-def _waits_at(measured: Measured, columns: Integers) -> Floats:
-    """The same of the cgroups that were read in these columns."""
-    waited = measured.figures_at(WAITING, columns).some_ratio
-    return np.where(np.isnan(waited), np.nan, waited >= PRESSURE_OF_BACKLOG)
-
-
-def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, AllocationColumns]:
+def _allocation_columns(
+    inventory: Inventory, measured: Measured, *, are_limited: bool
+) -> dict[int, AllocationColumns]:
     """Of the allocations of each resource, by its key; those of all are worked out at once."""
     layout = inventory.layout
     found = rates_at(layout.rates, measured)
@@ -157,8 +172,15 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
         backlogged[:, place] = queue.backlogged
         waiting[:, place] = queue.backlog_bytes
         drops[:, place] = queue.drops
+    queued = backlogged == 1
+    held = throttled(
+        found.rate,
+        np.concatenate([limits[key] for key in layout.parts], axis=1) if limits else found.rate,
+        counted_before=layout.counted_before,
+    )
     known = found.on_cgroups
-    backlogged[:, known] = _waits_at(measured, layout.pressures)
+    wanted = _wants(inventory, measured, found.done, held[:, known] | are_limited)
+    backlogged[:, known], queued[:, known] = wanted.more, wanted.queued
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
     columns = (found.rate, backlogged, size, reads, waiting, drops)
@@ -168,11 +190,7 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
     for place, others in of_others:
         for column in columns:
             column[others, place] = np.nan
-    held = throttled(
-        found.rate,
-        np.concatenate([limits[key] for key in layout.parts], axis=1) if limits else found.rate,
-        counted_before=layout.counted_before,
-    )
+        held[others, place] = False
     return {
         key: AllocationColumns(
             hosts=layout.heads[key].hosts,
@@ -184,6 +202,7 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
             shares=layout.heads[key].shares,
             rate=found.rate[:, part],
             backlogged=backlogged[:, part],
+            queued=queued[:, part],
             mean_io_bytes=size[:, part],
             read_ratio=reads[:, part],
             throttled=held[:, part],

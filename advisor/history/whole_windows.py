@@ -15,8 +15,9 @@ from typing import NamedTuple
 from django.db import connection
 
 from advisor.history.stored.retention import exact_since
+from advisor.history.subjects import WAITING_KINDS
 from advisor.models import AdapterKind, Attachment, Resource
-from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
+from ingest.core.figures import CGROUP_IO, TCP
 from ingest.core.grid import EPOCH, SNAP_RATIO, grid_of
 from ingest.grid_reader import array_of
 from ingest.models import Series
@@ -114,7 +115,7 @@ def _measurements(resource: Resource) -> set[str]:
     if reader.with_tcp:
         found.add(TCP.measurement.name)
     if resource.traits.adapter == AdapterKind.CGROUP:
-        found |= {CGROUP_IO.measurement.name, PRESSURE.measurement.name}
+        found |= {kind.measurement.name for kind in (CGROUP_IO, *WAITING_KINDS)}
     return found
 
 

@@ -68,8 +68,15 @@ class Study:
 def study_incident(*, incident: Incident, now: datetime) -> Study:
     """Attribute the incident from its stored samples; the answer is kept for a short time.
 
-    It is given up when samples that came late amend the incident.
+    Where one was kept with the incident (`find_cause`), this is the same: it looks at no later
+    window, so that a page accuses nobody else than the sentence above it. It is given up when
+    samples that came late amend the incident.
     """
+    return study_anew(incident=incident, now=incident.cause_found_at or now)
+
+
+def study_anew(*, incident: Incident, now: datetime) -> Study:
+    """The same by all that is stored by now."""
     until = _studied_until(incident, now)
     amended_at = incident.versions.aggregate(newest=Max("replaced_at"))["newest"]
     times = [f"{one.timestamp():.0f}" for one in (until, amended_at) if one is not None]

@@ -55,7 +55,7 @@ _OPEN = f"""
       FROM advisor_incident
      WHERE resource_id = ANY(%s::bigint[]) AND ended_at IS NULL AND withdrawn_at IS NULL
 """  # noqa: S608  # of this file
-VERSION = 3
+VERSION = 4
 """Of a stored tally."""
 NUMBERS = ("points", "windows", "stalled_windows", "peak_value", "threshold", "stride")
 LISTS = ("kept", "values")

@@ -90,7 +90,9 @@ def muting_of(
         resource=incident.resource.name,
         began_at=incident.started_at,
         ended_at=incident.ended_at,
-        aggressors=tuple(item["workload"] for item in incident.aggressors),
+        aggressors=tuple(
+            item["workload"] for item in (*incident.culprits, *incident.only_took_more)
+        ),
         reservation_unmet=reservation_is_missed(incident),
         stalled=incident.stalled_windows > 0,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,12 +18,16 @@ from ingest.core.grid import Flags, Floats, Grid, microseconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """The settings of an allocation from `since` on; a limit of None means no limit."""
+    """The settings of an allocation from `since` on; a limit of None means no limit.
+
+    They are those of this `version` of the policy, None before there was one.
+    """
 
     since: datetime | None
     reservation: float
     limit: float | None
     entitlement: float | None
+    version: int | None = None
 
 
 def promises_of(allocations: Collection[Allocation]) -> dict[int, list[Promise]]:
@@ -33,16 +37,17 @@ def promises_of(allocations: Collection[Allocation]) -> dict[int, list[Promise]]
     """
     versions: dict[int, list[_Version]] = defaultdict(list)
     rows = Policy.objects.filter(resource__in={one.resource_id for one in allocations})
-    fields = ("resource_id", "pk", "created_at", "allocations")
-    for resource, key, created_at, granted in rows.order_by("version").values_list(*fields):
-        versions[resource].append((key, created_at, {one["allocation"]: one for one in granted}))
+    fields = ("resource_id", "pk", "version", "created_at", "allocations")
+    for resource, key, number, at, granted in rows.order_by("version").values_list(*fields):
+        own = {one["allocation"]: one for one in granted}
+        versions[resource].append((key, number, at, own))
     given = _given(allocations)
     return {
         one.pk: _promises(
             one,
             [
-                (at, granted)
-                for key, created_at, granted in versions[one.resource_id]
+                (number, at, granted)
+                for key, number, created_at, granted in versions[one.resource_id]
                 if (at := given.get((key, one.host_id), created_at)) is not None
             ],
         )
@@ -51,8 +56,8 @@ def promises_of(allocations: Collection[Allocation]) -> dict[int, list[Promise]]
 
 
 _Granted = dict[int, dict[str, Any]]
-_Version = tuple[int, datetime, _Granted]
-"""The key of a policy, when it was created, and its allocations by their keys."""
+_Version = tuple[int, int, datetime, _Granted]
+"""The key of a policy, its version, when it was created, and its allocations by their keys."""
 
 
 def _given(allocations: Collection[Allocation]) -> dict[tuple[int, int], datetime | None]:
@@ -66,7 +71,7 @@ def _given(allocations: Collection[Allocation]) -> dict[tuple[int, int], datetim
 
 
 def _promises(
-    allocation: Allocation, versions: Sequence[tuple[datetime, _Granted]]
+    allocation: Allocation, versions: Sequence[tuple[int, datetime, _Granted]]
 ) -> list[Promise]:
     promises = [
         Promise(
@@ -76,11 +81,11 @@ def _promises(
             entitlement=None,
         )
     ]
-    for created_at, allocations in versions:
+    for version, created_at, allocations in versions:
         found = allocations.get(allocation.pk)
         if found is None:
             # A version without it restores what was found.
-            promises.append(promises[0])
+            promises.append(replace(promises[0], since=created_at, version=version))
             continue
         promises.append(
             Promise(
@@ -88,6 +93,7 @@ def _promises(
                 reservation=found["reservation"],
                 limit=found["limit"],
                 entitlement=found.get("entitlement"),
+                version=version,
             )
         )
     return promises

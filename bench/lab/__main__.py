@@ -2,6 +2,7 @@
 
 Seeds come from the clock and are printed, so that nobody tuned for them; `--seeds` repeats
 runs. The last calls are kept in the cache, and `--all` counts those of the last five together.
+Status 1 if of some kind no run came to its end; figures may be what they are.
 """
 
 from __future__ import annotations
@@ -77,12 +78,17 @@ def main() -> None:
     """Print the table."""
     options = _options()
     table: list[Row] = []
+    crashed = []
     for kind in KINDS:
         if kind.name in options.kind:
-            table += _table(kind, options)
+            found = _table(kind, options)
+            crashed += [] if found else [kind.name]
+            table += found
     print(f"\n{as_table(table)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(table), indent=1) + "\n")
+    if crashed:
+        sys.exit(f"no run came to its end: {', '.join(crashed)}")
 
 
 def _options() -> argparse.Namespace:
@@ -101,12 +107,15 @@ def _options() -> argparse.Namespace:
 
 
 def _table(kind: Kind, options: argparse.Namespace) -> list[Row]:
+    """The rows of a kind; none if all its runs failed."""
     why = kind.missing()
     if why is not None:
         return [not_measured(f"{kind.name}: all rows", "ratio", "all", why)]
     seeds = options.seeds or _new_seeds(options.runs)
     print(f"{kind.name}, seeds: {' '.join(map(str, seeds))}", flush=True)
     runs = _run_all(kind, seeds, phase_s=options.phase)
+    if not runs:
+        return []
     if options.bundles:
         write_bundles(runs, options.bundles)
     if not options.seeds:

@@ -264,6 +264,7 @@ def _bundle(
                     reservation=one["reservation"],
                     limit=one["limit"],
                     shares=one["shares"],
+                    latency_ms=one.get("latency"),
                 )
                 for one in measured
             ),

@@ -126,13 +126,17 @@ KNOWN_MS, LAST_GAUGE = -1, -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRate:
-    """What a workload got, and what a policy granted it then; in the resource's unit."""
+    """What a workload got, and what a policy granted it then; in the resource's unit.
+
+    `latency_ms` is what its I/Os took on the mean; None where nobody measured it.
+    """
 
     workload: str
     rate: float
     reservation: float
     limit: float | None
     shares: int
+    latency_ms: float | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,43 +13,65 @@ import numpy.typing as npt
 
 from advisor.core.casebook.bundle import KNOWN_MS, LAST_GAUGE, CapturedSubject, Track, matrix_of
 from advisor.core.chunk import Integers
-from ingest.core.figures import CGROUP_IO, DISK, FIGURE_KINDS, INTERFACE, PRESSURE, TCP
+from ingest.core.figures import (
+    CGROUP_IO,
+    CLIENT,
+    DISK,
+    FIGURE_KINDS,
+    HELD,
+    INTERFACE,
+    OWN_TIME,
+    PRESSURE,
+    TCP,
+)
 from ingest.core.grid import Grid
 
-Head = Callable[[CapturedSubject, Sequence[str]], tuple[str, list[str]]]
-"""The measurement with its tags, and the names of the fields."""
+Head = Callable[[CapturedSubject, Sequence[str]], list[tuple[str, list[str]]]]
+"""The measurements with their tags, and the names of the fields of each, all in order."""
 
 _START = 1 << 20
 """Counters begin far above those after each gap, so each gap is seen as a restart."""
 
 
 def _by_name(measurement: str, tag: str) -> Head:
-    def head(subject: CapturedSubject, columns: Sequence[str]) -> tuple[str, list[str]]:
-        return f"{measurement},host={subject.host},{tag}={subject.name}", list(columns)
+    def head(subject: CapturedSubject, columns: Sequence[str]) -> list[tuple[str, list[str]]]:
+        return [(f"{measurement},host={subject.host},{tag}={subject.name}", list(columns))]
 
     return head
 
 
-def _io_stat(subject: CapturedSubject, columns: Sequence[str]) -> tuple[str, list[str]]:
-    return (
-        f"cgroup,host={subject.host},path={subject.name}",
-        [f"io.stat.{subject.device}.{one}" for one in columns],
-    )
+def _of_cgroup(file: str) -> Head:
+    def head(subject: CapturedSubject, columns: Sequence[str]) -> list[tuple[str, list[str]]]:
+        of_file = f"{file}.{subject.device}" if subject.device else file
+        names = [f"{of_file}.{one.replace('_', '.')}" for one in columns]
+        return [(f"cgroup,host={subject.host},path={subject.name}", names)]
+
+    return head
 
 
-def _io_pressure(subject: CapturedSubject, columns: Sequence[str]) -> tuple[str, list[str]]:
-    return (
-        f"cgroup,host={subject.host},path={subject.name}",
-        [f"io.pressure.{one.replace('_', '.')}" for one in columns],
-    )
+def _blockstats(subject: CapturedSubject, _columns: Sequence[str]) -> list[tuple[str, list[str]]]:
+    head = f"qemu_block,host={subject.host},workload={subject.name},disk={subject.device}"
+    return [(head, ["rd_operations", "wr_operations", "rd_total_time_ns", "wr_total_time_ns"])]
+
+
+def _mountstats(subject: CapturedSubject, _columns: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The times of reads and writes are said one after the other, in a line for each."""
+    return [
+        (f"nfsstat_{kind},host={subject.host},serverexport={subject.name}", [f"{kind}_{time}"])
+        for time in ("queue_time", "rtt")
+        for kind in ("read", "write")
+    ]
 
 
 _HEADS: dict[str, Head] = {
     DISK.name: _by_name("diskio", "name"),
     INTERFACE.name: _by_name("net", "interface"),
     TCP.name: _by_name("nstat", "name"),
-    CGROUP_IO.name: _io_stat,
-    PRESSURE.name: _io_pressure,
+    CGROUP_IO.name: _of_cgroup("io.stat"),
+    PRESSURE.name: _of_cgroup("io.pressure"),
+    HELD.name: _of_cgroup("io.stat"),
+    OWN_TIME.name: _blockstats,
+    CLIENT.name: _mountstats,
 }
 KINDS = tuple(kind for kind in FIGURE_KINDS if kind.name in _HEADS)
 """The kinds that a bundle has."""
@@ -62,7 +84,7 @@ def lines_of(track: Track, grid: Grid) -> Iterator[str]:
     growth = [matrix_of(track, place, grid.count) for place in range(len(kind.counters))]
     gauges = [matrix_of(track, LAST_GAUGE - n, grid.count) for n in range(len(kind.gauges))]
     for place, subject in enumerate(track.subjects):
-        head, names = _HEADS[track.kind](subject, kind.columns)
+        heads = _HEADS[track.kind](subject, kind.columns)
         is_known = known_ms[:, place] > 0
         readings = [
             _readings(_whole(one[:, place], known_ms[:, place], grid), is_known) for one in growth
@@ -72,10 +94,10 @@ def lines_of(track: Track, grid: Grid) -> Iterator[str]:
             np.concatenate([is_known, [False]]) | np.concatenate([[False], is_known])
         )
         for edge in edges.tolist():
-            fields = ",".join(
-                f"{name}={values[edge]}i" for name, values in zip(names, readings, strict=True)
-            )
-            yield f"{head} {fields} {grid.edges_us[edge]}000"
+            values = iter([own[edge] for own in readings])
+            for head, names in heads:
+                fields = ",".join(f"{name}={next(values)}i" for name in names)
+                yield f"{head} {fields} {grid.edges_us[edge]}000"
 
 
 def _whole(grown: Integers, known_ms: Integers, grid: Grid) -> Integers:

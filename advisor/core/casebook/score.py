@@ -18,6 +18,8 @@ from advisor.core.forecast.crps import crps, even_draws
 ALIKE_RATIO = 0.02
 FEWEST_RATES = 20
 """Of fewer rates, no figure holds: one more could turn it."""
+FEWEST_RUNS = 12
+"""The same of what an incident has one of: a headline, an aggressor."""
 ORIGIN = "all from bundles"
 """Rates under own policies, and after natural changes, are in the database of an installation."""
 
@@ -49,17 +51,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldRate:
-    """How much more than told was measured, as a part of it, and whether the range held.
-
-    `crps` is the score of the range, and `unchanged` that of "nothing changes"; both are parts of
-    the measured rate.
-    """
+class Told:
+    """How much more than told was measured, as a part of it, and whether the range held."""
 
     bias: float
     is_within: bool
-    crps: float
-    unchanged: float
 
     @property
     def error(self) -> float:
@@ -67,12 +63,29 @@ class ToldRate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldRate(Told):
+    """A rate that was told.
+
+    `crps` is the score of the range, and `unchanged` that of "nothing changes"; both are parts of
+    the measured rate. `is_sure` says that it was proposed, not only suspected, `is_lead` that the
+    headline told of it, `is_culprit` that it is of the workload that did it.
+    """
+
+    crps: float
+    unchanged: float
+    is_sure: bool
+    is_lead: bool
+    is_culprit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A bundle by the name of its file."""
+    """A bundle by the name of its file; `kinds` is what resources of its kind are called."""
 
     name: str
     truth: Truth | None
     found: Found
+    kinds: str = "resources"
 
     @property
     def congested(self) -> Truth | None:
@@ -117,6 +130,12 @@ class Case:
         return next(iter(self.found.aggressors), None) == self.congested.culprit
 
     @property
+    def idle(self) -> set[str]:
+        """Who got nothing in the incident, as far as the advice says what each got."""
+        rows = self.found.answer.get("allocations", ())
+        return {row["workload"] for row in rows if row.get("measured") == 0}
+
+    @property
     def measured(self) -> Mapping[str, MeasuredRate]:
         """Of each workload that got something under a policy; empty where none was applied."""
         measured = () if self.truth is None else self.truth.measured
@@ -140,18 +159,39 @@ class Case:
 
     @property
     def told(self) -> list[ToldRate]:
-        """The rates that were told as sure, of workloads whose rate was measured then."""
+        """The rates that were told with a range, of workloads whose rate was measured then."""
         if not self.is_advice_measured:
             return []
-        measured = self.measured
+        measured, truth = self.measured, self.truth
+        lead, culprit = self.found.answer.get("lead"), None if truth is None else truth.culprit
         return [
-            _told(row, got.rate)
+            _told(
+                row,
+                got.rate,
+                is_lead=row["workload"] == lead,
+                is_culprit=row["workload"] == culprit,
+            )
             for row in self.found.answer["allocations"]
-            if not row["unsure"] and row["interval"] and (got := measured.get(row["workload"]))
+            if row["interval"] and (got := measured.get(row["workload"]))
+        ]
+
+    @property
+    def told_latencies(self) -> list[Told]:
+        """The same of latencies."""
+        if not self.is_advice_measured:
+            return []
+        measured = {name: one.latency_ms for name, one in self.measured.items()}
+        return [
+            Told(
+                bias=(ms - row["latency_ms"]) / ms,
+                is_within=row["latency_interval"]["low"] <= ms <= row["latency_interval"]["high"],
+            )
+            for row in self.found.answer["allocations"]
+            if row.get("latency_interval") and (ms := measured.get(row["workload"]))
         ]
 
 
-def _told(row: Mapping[str, Any], rate: float) -> ToldRate:
+def _told(row: Mapping[str, Any], rate: float, *, is_lead: bool, is_culprit: bool) -> ToldRate:
     """A row of the advice beside the rate that was measured under it."""
     low, high, level = (row["interval"][name] for name in ("low", "high", "level"))
     draws = even_draws(low=low, middle=row["predicted_after"], high=high, level=level)
@@ -160,6 +200,9 @@ def _told(row: Mapping[str, Any], rate: float) -> ToldRate:
         is_within=low <= rate <= high,
         crps=crps(draws, rate) / rate,
         unchanged=abs(rate - row["predicted_before"]) / rate,
+        is_sure=not row["unsure"],
+        is_lead=is_lead,
+        is_culprit=is_culprit,
     )
 
 
@@ -195,8 +238,12 @@ def score(cases: Sequence[Case]) -> list[ScoreRow]:
         _part("culprit named first", 1.0, [case.is_culprit_named for case in known], "incidents"),
         _ratio("victims named, of those who lost", 1.0, both, [lost for _, lost in named]),
         _ratio("victims who lost, of those named", 1.0, both, [ours for ours, _ in named]),
+        _idle(known),
         _part("stalls found as such", 1.0, [case.is_stall_found for case in known], "stalls"),
-        *_rates(known),
+        *chain.from_iterable(
+            _rates(kinds, [case for case in known if case.kinds == kinds])
+            for kinds in sorted({case.kinds for case in known if case.measured})
+        ),
     ]
 
 
@@ -209,6 +256,20 @@ def _false_alarms(known: Sequence[Case]) -> ScoreRow:
         measured=count if known else None,
         holds=bool(known) and count == 0,
         note=f"of {sum(len(case.found.incidents) for case in known)} incidents found",
+    )
+
+
+def _idle(known: Sequence[Case]) -> ScoreRow:
+    """Who did nothing is neither harmed nor to blame, whatever it waits for."""
+    named = [case.idle & {*case.found.victims, *case.found.aggressors} for case in known]
+    count = sum(map(len, named))
+    return ScoreRow(
+        what="workloads that did nothing and are named",
+        unit="workloads",
+        asked="0",
+        measured=count if known else None,
+        holds=bool(known) and count == 0,
+        note=f"of {sum(len(case.idle) for case in known)} workloads",
     )
 
 
@@ -233,60 +294,115 @@ def _ratio(
     return _part(what, least, [True] * count + [False] * (of - count), "workloads")
 
 
-def _rates(known: Sequence[Case]) -> list[ScoreRow]:
-    """How true the rates are that were told as sure."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is asked of a figure: it holds from `low` to `high`, over at least `fewest` rates."""
+
+    low: float
+    high: float
+    fewest: int = FEWEST_RATES
+
+    @property
+    def text(self) -> str:
+        return f"<= {self.high:g}" if self.low == 0 else f"{self.low:g} to {self.high:g}"
+
+
+def _rates(kinds: str, known: Sequence[Case]) -> list[ScoreRow]:
+    """How true the rates and latencies are that were told of one kind of resource."""
     told = [one for case in known for one in case.told]
+    sure = [one for one in told if one.is_sure]
     of = sum(len(case.measured) for case in known)
-    errors = [one.error for one in told]
-    within = sum(one.is_within for one in told) / len(told) if told else None
-    is_enough = len(told) >= FEWEST_RATES
-    note = f"of {len(told)} rates, {ORIGIN}" + (
-        "" if is_enough else f"; {FEWEST_RATES} are needed"
-    )
-
-    def row(what: str, asked: str, measured: float | None, *, low: float, high: float) -> ScoreRow:
-        holds = is_enough and measured is not None and low <= measured <= high
-        return ScoreRow(
-            what=what, unit="ratio", asked=asked, measured=measured, holds=holds, note=note
-        )
-
     applied = [case for case in known if case.measured]
     advised = sum(case.is_advice_measured for case in applied)
+    latencies = [one for case in known for one in case.told_latencies]
     return [
         _part(
-            "rates told as sure, of those measured under a policy",
+            f"{kinds}: rates told as sure, of those measured under a policy",
             0.6,
-            [True] * len(told) + [False] * (of - len(told)),
+            [True] * len(sure) + [False] * (of - len(sure)),
             f"rates; {advised} of {len(applied)} bundles are advised that policy",
         ),
-        row("their error, median", "<= 0.1", _percentile(errors, 50), low=0.0, high=0.1),
-        row(
-            "their error, 90th percentile", "<= 0.25", _percentile(errors, 90), low=0.0, high=0.25
+        *_errors(f"{kinds}: rates told as sure", sure, 0.25, FEWEST_RATES),
+        *_errors(f"{kinds}: headline", [one for one in sure if one.is_lead], 0.25, FEWEST_RUNS),
+        *_errors(
+            f"{kinds}: aggressor's rate", [one for one in told if one.is_culprit], 0.3, FEWEST_RUNS
         ),
-        row(
-            "what they got beyond it, median",
-            "-0.05 to 0.05",
-            _percentile([one.bias for one in told], 50),
-            low=-0.05,
-            high=0.05,
+        _figure(
+            f"{kinds}: more than told, median of those told as sure",
+            _percentile([one.bias for one in sure], 50),
+            _Asked(low=-0.05, high=0.05),
+            len(sure),
         ),
-        row("those within the ranges told", "0.85 to 0.95", within, low=0.85, high=0.95),
-        _crps(told, note),
+        _figure(
+            f"{kinds}: rates within the ranges told, sure or not",
+            _within(told),
+            _Asked(low=0.85, high=0.95),
+            len(told),
+        ),
+        _crps(kinds, sure),
+        *(_latencies(kinds, latencies) if latencies else ()),
     ]
 
 
-def _crps(told: Sequence[ToldRate], note: str) -> ScoreRow:
+def _errors(what: str, told: Sequence[Told], most_p90: float, fewest: int) -> list[ScoreRow]:
+    """Median and 90th percentile of the errors beside what was measured."""
+    errors = [one.error for one in told]
+    return [
+        _figure(
+            f"{what}, {words} error",
+            _percentile(errors, percent),
+            _Asked(low=0.0, high=most, fewest=fewest),
+            len(errors),
+        )
+        for words, percent, most in (("median", 50, 0.1), ("90th percentile of the", 90, most_p90))
+    ]
+
+
+def _latencies(kinds: str, told: Sequence[Told]) -> list[ScoreRow]:
+    median = _percentile([one.error for one in told], 50)
+    return [
+        _figure(f"{kinds}: latency, median error", median, _Asked(low=0.0, high=0.3), len(told)),
+        _part(
+            f"{kinds}: latencies within the ranges told",
+            0.8,
+            [one.is_within for one in told],
+            "latencies",
+        ),
+    ]
+
+
+def _figure(what: str, measured: float | None, asked: _Asked, count: int) -> ScoreRow:
+    is_enough = count >= asked.fewest
+    return ScoreRow(
+        what=what,
+        unit="ratio",
+        asked=asked.text,
+        measured=measured,
+        holds=is_enough and measured is not None and asked.low <= measured <= asked.high,
+        note=_note(count, asked.fewest),
+    )
+
+
+def _note(count: int, fewest: int) -> str:
+    return f"of {count} rates, {ORIGIN}" + ("" if count >= fewest else f"; {fewest} are needed")
+
+
+def _within(told: Sequence[Told]) -> float | None:
+    return sum(one.is_within for one in told) / len(told) if told else None
+
+
+def _crps(kinds: str, told: Sequence[ToldRate]) -> ScoreRow:
     """The score of the ranges beside that of whoever says that nothing changes."""
     unchanged = sum(one.unchanged for one in told)
     measured = sum(one.crps for one in told) / unchanged if unchanged > 0 else None
     part = f"; {fmean(one.crps for one in told):.0%} of the measured rate" if told else ""
     return ScoreRow(
-        what="CRPS of the ranges told, beside that of “nothing changes”",
+        what=f"{kinds}: CRPS of the ranges told, beside that of “nothing changes”",
         unit="ratio",
         asked="<= 1",
         measured=measured,
         holds=len(told) >= FEWEST_RATES and measured is not None and measured <= 1,
-        note=f"{note}{part}",
+        note=f"{_note(len(told), FEWEST_RATES)}{part}",
     )
 
 

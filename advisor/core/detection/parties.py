@@ -9,22 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from advisor.core.canonical import ADDED
 from advisor.core.standing import UNALLOCATED, StandingColumns
 from advisor.core.waterfill import Booleans, Floats, Indexes
 
 TOLERANCE = 0.05
 """Within this fraction of its entitlement a workload is neither victim nor aggressor."""
+KNOWN_PART = 0.5
+"""From this fraction of its windows on, that it was seen to wait tells that it wants more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """A workload that got less than its entitlement and its demand; means over the incident."""
+    """A workload that got less than its entitlement and its demand; means over the incident.
+
+    `is_demand_known` says whether something showed that it waited; of others it is only known
+    that they got less than in calm. None is of an incident from before that was kept.
+    """
 
     workload: str
     rate: float
     entitlement: float
     reservation: float
     shortfall_ratio: float
+    is_demand_known: bool | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +59,7 @@ SUMS = (
     "plain_entitlement",
     "plain_entitled_rate",
     "queued",
+    "waited",
 )
 
 
@@ -60,8 +69,8 @@ class Parties:
 
     `sums` is (`SUMS`, workloads): the windows in which a workload took part, what it got and
     was entitled to in them, by usual rates and (plain) without, and the windows in which its queue
-    was seen. `reservation` (workloads) is that
-    of its allocations in the last of them, `usual_rate` what it took before the incident, NaN if
+    was seen, or anything else that showed that it waited. `reservation` (workloads) is that of its
+    allocations in the last of them, `usual_rate` what it took before the incident, NaN if
     unknown. Windows are added one by one, so sums do not depend on how many come at once.
     """
 
@@ -118,7 +127,7 @@ def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
     parts = [active.astype(np.float64)]
     for amount in (found.cost[rows], found.entitlement[rows], found.plain_entitlement[rows]):
         parts += [amount, amount * per_cost]
-    parts.append(found.queued[rows].astype(np.float64))
+    parts += [seen[rows].astype(np.float64) for seen in (found.queued, found.waited)]
     sums = np.where(active[:, np.newaxis], np.stack(parts, axis=1), 0.0)
     reservation = np.where(active, found.reservation, 0.0)
     names = tuple(dict.fromkeys(found.workloads))
@@ -126,7 +135,7 @@ def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
     if len(names) < len(found.workloads):
         owner = [names.index(name) for name in found.workloads]
         sums, reservation = _added(sums, owner), _added(reservation, owner)
-        for name in ("windows", "queued"):
+        for name in ("windows", "queued", "waited"):
             place = SUMS.index(name)
             sums[:, place] = np.minimum(sums[:, place], 1.0)
         usual_rate = np.full(len(names), np.nan)
@@ -191,6 +200,7 @@ def victims_and_aggressors(
     above = np.flatnonzero(excess > TOLERANCE * entitlement)
     rates = (windows, parties.of("rate"), entitled_rate)
     missing = 1 - cost[short] / entitlement[short]
+    waited = parties.of("waited")[short] >= KNOWN_PART * windows[short]
     victims = [
         Victim(
             workload=names[place],
@@ -198,9 +208,10 @@ def victims_and_aggressors(
             entitlement=entitled,
             reservation=reserved,
             shortfall_ratio=shortfall_ratio,
+            is_demand_known=is_known,
         )
-        for place, rate, entitled, reserved, shortfall_ratio in _means(
-            short, *rates, parties.reservation[short], missing
+        for place, rate, entitled, reserved, shortfall_ratio, is_known in _means(
+            short, *rates, parties.reservation[short], missing, waited
         )
     ]
     parts, excesses = cost[above] / cost.sum(), excess[above] / excess[above].sum()
@@ -236,7 +247,11 @@ def _has_its_usual(parties: Parties) -> Booleans:
 
 
 def _means(
-    places: Indexes, windows: Floats, rate: Floats, entitled_rate: Floats, *others: Floats
+    places: Indexes,
+    windows: Floats,
+    rate: Floats,
+    entitled_rate: Floats,
+    *others: Floats | Booleans,
 ) -> Iterator[tuple[Any, ...]]:
     """Each of these places with its mean rates over windows, and what `others` have of it."""
     own = windows[places]

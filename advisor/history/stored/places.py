@@ -16,7 +16,16 @@ from accounts.models import Organisation
 from advisor.core.chunk import MOST_COLUMNS
 from advisor.history.stored.tracks import KnownSubject
 from advisor.models import AdapterKind, Allocation, Attachment, Member, Shard
-from ingest.core.figures import CGROUP_IO, CONFLICT, DISK, INTERFACE, PRESSURE
+from ingest.core.figures import (
+    CGROUP_IO,
+    CLIENT,
+    CONFLICT,
+    DISK,
+    HELD,
+    INTERFACE,
+    OWN_TIME,
+    PRESSURE,
+)
 from ingest.models import Host
 from ingest.queries import device_numbers
 
@@ -72,14 +81,15 @@ class Homes:
     def _resource(self, kind: str, known: KnownSubject) -> int | None:
         subject = known.subject
         key = (subject.host, subject.name)
-        if kind in (DISK.name, CONFLICT.name):
+        if kind in (DISK.name, CLIENT.name, CONFLICT.name):
             return self._devices.get(key)
         if kind == INTERFACE.name:
             return self._devices.get(key) or self._interfaces.get(key)
         resources = self._cgroups.get(key, set())
-        if kind == CGROUP_IO.name and (*key, subject.device) in self._named:
+        by_device = kind in (CGROUP_IO.name, HELD.name, OWN_TIME.name)
+        if by_device and (*key, subject.device) in self._named:
             return self._named[*key, subject.device]
-        if kind == CGROUP_IO.name:
+        if by_device:
             found = self._numbers.get((subject.host, subject.device))
             return found if found in resources else None
         if kind == PRESSURE.name:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from accounts.models import Organisation
+from advisor.errors import InventoryError
 from advisor.history.stored.partitions import (
     Level,
     drop_before,
@@ -21,6 +22,9 @@ from advisor.models import DroppedHistory, HistoryRetention, StaleDay
 from ingest.retention import retention
 
 log = logging.getLogger(__name__)
+
+LONGEST_DAYS = 36_525
+"""A hundred years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,13 @@ def kept_by(organisation: Organisation) -> Kept:
             day_days=settings.HISTORY_DAY_DAYS,
         )
     return Kept(exact_days=own.exact_days, quarter_days=own.quarter_days, day_days=own.day_days)
+
+
+def keep_for(organisation: Organisation, kept: Kept) -> None:
+    """State how long the organisation keeps each level. Raises InventoryError."""
+    if not all(1 <= kept.days_of(level) <= LONGEST_DAYS for level in Level):
+        raise InventoryError(f"each level is kept for 1 to {LONGEST_DAYS} days")
+    HistoryRetention.objects.update_or_create(organisation=organisation, defaults=asdict(kept))
 
 
 def exact_since(organisations: Collection[int], *, now: datetime) -> dict[int, datetime]:

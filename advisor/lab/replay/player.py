@@ -28,7 +28,7 @@ from advisor.lab.replay.timeline import timeline_of
 
 NAMES = tuple(each.name for each in experiments())
 PROCESSES = 2
-LONGEST = ("sioc-nfs-day", "sioc-nfs-mixed-sizes", "sioc-nfs-shares", "vmfs-hosts-per-lun")
+LONGEST = ("sioc-nfs-day", "sioc-ssd-tiers", "sioc-ssd-shares", "sioc-nfs-shares")
 TIMELINES = "timelines.json"
 """In this package; `sluice replay --all --timelines` writes it."""
 TIMELINE_DIGITS = 5
@@ -42,7 +42,8 @@ def play(
 ) -> list[Replay]:
     """The replays of these experiments, in the order of the names; the same in every run.
 
-    Each process plays whole experiments; `tell` hears the name of each when it has been played.
+    Each process plays whole experiments, those of one file in a row; `tell` hears the name of
+    each when it has been played.
     UnknownExperiment for a name that is none.
     """
     for name in names:
@@ -60,15 +61,31 @@ def play(
 def _play_side_by_side(
     names: Sequence[str], *, workers: int, tell: Callable[[str], None]
 ) -> list[Replay]:
-    # The long ones first, or the last would be played alone.
-    order = sorted(set(names), key=lambda name: (name not in LONGEST, NAMES.index(name)))
     played: dict[str, Replay] = {}
     with _players(workers) as pool:
-        waiting = {pool.submit(_play_one, name): name for name in order}
+        waiting = [pool.submit(_play_together, group) for group in _groups(names)]
         for done in as_completed(waiting):
-            played[waiting[done]] = done.result()
-            tell(waiting[done])
+            for replay in done.result():
+                played[replay.experiment] = replay
+                tell(replay.experiment)
     return [played[name] for name in names]
+
+
+def _groups(names: Sequence[str]) -> list[list[str]]:
+    """What one process plays in a row: models of one file, which have runs in common.
+
+    The long ones come first, or the last would be played alone.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in sorted(set(names), key=NAMES.index):
+        groups.setdefault(MODELS[name].__module__, []).append(name)
+    return sorted(groups.values(), key=_is_short)
+
+
+def _is_short(group: Sequence[str]) -> tuple[bool, int]:
+    """After all that are in `LONGEST`, which are in their order."""
+    places = [LONGEST.index(name) for name in group if name in LONGEST]
+    return not places, min(places, default=0)
 
 
 @contextmanager
@@ -199,6 +216,10 @@ def _find(name: str) -> Experiment:
 
 def _play_one(name: str) -> Replay:
     return round_all(replay_of(_find(name), MODELS[name]()))
+
+
+def _play_together(names: Sequence[str]) -> list[Replay]:
+    return [_play_one(name) for name in names]
 
 
 def _plain(value: Any) -> Any:

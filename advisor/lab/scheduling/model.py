@@ -13,12 +13,14 @@ Where the papers' tags misbehave, these do not: share tags follow virtual time, 
 reservations that do not fit are scaled down before tagging; whoever was held at its limit cannot
 save up shares, nor a limit be saved up; and whoever got more than its shares because it was
 reserved does not pay for that when others leave.
+
+Whole experiments are served request by request, so what runs for each of them compares instead of
+calling `min` and `max`.
 """
 
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import StrEnum
-from operator import attrgetter
+from math import inf, isinf
 from typing import NamedTuple
 
 from advisor.core.allocation import Node, ReservationMode, check_tree
@@ -40,8 +42,7 @@ class Phase(StrEnum):
     SHARES = "shares"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dispatch:
+class Dispatch(NamedTuple):
     """A request handed to the device: whose, its cost, and by which right."""
 
     path: str
@@ -49,14 +50,12 @@ class Dispatch:
     phase: Phase
 
 
-class _Turn(NamedTuple):
-    """Which child of a node is served and why; `allowed` and `held` are all that wait there."""
+_Turn = tuple[Tags, Tags, bool, float, list[Tags]]
+"""Of a node that is served: itself, the child whose turn it is, whether that is due by its
+reservation, the lowest share tag of all that are allowed, and who is held at a limit.
 
-    parent: Tags
-    child: Tags
-    phase: Phase
-    allowed: list[Tags]
-    held: list[Tags]
+No class, for a turn is taken with every request.
+"""
 
 
 class TagScheduler:
@@ -77,18 +76,25 @@ class TagScheduler:
         self._root = Tags(root, f"/{root.name}")
         self._root.shares = 1.0  # It has no siblings to share with.
         self._capacity = capacity
-        self._mode = mode
+        self._is_floor = mode is ReservationMode.FLOOR
         self._burst = burst
         self._largest_cost = 0.0
         self._lines = dict(lines_of(self._root))
         reserve_upwards(self._root, with_idle=True)
         self._always_fit = reserve_downwards(self._root, capacity)
+        self._is_simple = (
+            self._always_fit
+            and self._root.limit == inf
+            and bool(self._root.children)
+            and all(child.is_plain for child in self._root.children)
+        )
 
-    def enqueue(self, path: str, *, cost: float, now: float) -> None:
+    def enqueue(self, path: str, cost: float, now: float) -> None:
         """Add a request of the leaf at this path. KeyError if there is no such leaf."""
-        check_positive("cost", cost)
-        check_amount("now", now)
-        self._largest_cost = max(self._largest_cost, cost)
+        if not (0 < cost < inf and 0 <= now < inf):
+            _refuse(cost, now)
+        if cost > self._largest_cost:
+            self._largest_cost = cost
         parent, woken = None, False
         for node in self._lines[path]:
             if not node.waiting:
@@ -97,109 +103,154 @@ class TagScheduler:
             node.waiting += 1
             parent = node
         node.queue.append(cost)
-        if woken:
+        if woken and not self._always_fit:
             self._scale_reservations()
 
     def dequeue(self, now: float) -> Dispatch | None:
         """The request to serve now, None if there is none or none is allowed."""
-        check_amount("now", now)
-        node, phase = self._root, Phase.SHARES
-        if not node.waiting or node.open_at > now:
+        if not 0 <= now < inf:
+            _refuse(1.0, now)
+        root = node = self._root
+        if not root.waiting or root.open_at > now:
             return None
-        turns = []
+        is_due, turns = False, []
         while node.children:
             turn = _choose(node, now)
             if turn is None:
                 return None
             turns.append(turn)
-            node, phase = turn.child, turn.phase
+            _, node, is_due, _, _ = turn
         cost = node.queue.popleft()
-        self._charge_limit(self._root, cost, now)
-        self._root.waiting -= 1
+        if root.limit < inf:
+            self._charge_limit(root, cost, now)
+        root.waiting -= 1
         for turn in turns:
+            turn[1].waiting -= 1
             self._charge(turn, cost, now)
-            turn.child.waiting -= 1
-        if not node.waiting:
+        if not (node.waiting or self._always_fit):
             self._scale_reservations()
-        return Dispatch(path=node.path, cost=cost, phase=phase)
+        return Dispatch(node.path, cost, Phase.RESERVATION if is_due else Phase.SHARES)
+
+    def pass_through(self, path: str, cost: float, now: float) -> bool:
+        """Serve a request at once where nothing waits; False if it is to be enqueued.
+
+        The tags are those that `enqueue` and `dequeue` would leave. A short way for what is most
+        common: leaves with shares right below a root without limit.
+        """
+        root, leaf = self._root, self._lines[path][-1]
+        if root.waiting or not self._is_simple or leaf.open_at > now:
+            return False
+        if not (0 < cost < inf and 0 <= now < inf):
+            _refuse(cost, now)
+        if cost > self._largest_cost:
+            self._largest_cost = cost
+        self._wake(root, leaf, now)
+        is_due = leaf.reservation > 0 and leaf.due_at <= now
+        self._charge((root, leaf, is_due, leaf.share_tag, []), cost, now)
+        return True
 
     def next_at(self) -> float | None:
         """When the next request may be served; None if nothing waits for time to pass."""
         at = self._root.allowed_at()
-        return None if math.isinf(at) and at > 0 else at
+        return None if isinf(at) and at > 0 else at
 
     def _wake(self, parent: Tags | None, node: Tags, now: float) -> None:
         """Set the tags of a node that was idle as if it had just come."""
-        node.due_at = max(node.due_at, now)
-        node.open_at = max(node.open_at, now)
-        if parent is not None and node.shares > 0:
-            busy = [child.share_tag for child in parent.children if child.waiting]
-            virtual_time = max(parent.virtual_time, min(busy, default=0.0))
-            ahead = self._burst / node.shares
-            node.share_tag = max(node.share_tag, virtual_time - ahead)
+        if node.due_at < now:
+            node.due_at = now
+        if node.open_at < now:
+            node.open_at = now
+        if parent is None or node.shares == 0:
+            return
+        virtual_time = parent.virtual_time
+        # It is counted in its parent already.
+        if parent.waiting > 1:
+            lowest = min(child.share_tag for child in parent.children if child.waiting)
+            virtual_time = max(virtual_time, lowest)
+        least = virtual_time - self._burst / node.shares
+        if node.share_tag < least:
+            node.share_tag = least
 
     def _charge(self, turn: _Turn, cost: float, now: float) -> None:
-        parent, child = turn.parent, turn.child
-        self._advance_virtual_time(turn, cost)
-        self._charge_limit(child, cost, now)
-        if turn.phase is Phase.RESERVATION and child.reservation > 0:
+        parent, child, is_due, lowest, held = turn
+        # Virtual time follows the lowest share tag.
+        if lowest > parent.virtual_time:
+            parent.virtual_time = lowest
+        if held:
+            self._keep_close(held, parent.virtual_time, cost)
+        if child.limit < inf:
+            self._charge_limit(child, cost, now)
+        if is_due and child.reservation > 0:
             ahead = LATE_SERVICES * child.leaves * self._largest_cost / child.reservation
             child.due_at = min(child.due_at, now + ahead) + cost / child.reservation
-        counts = turn.phase is Phase.SHARES or self._mode is ReservationMode.FLOOR
-        if counts and child.shares > 0:
+        if child.shares > 0 and (self._is_floor or not is_due):
             step = cost / child.shares
-            parent.step = max(parent.step, step)
+            if step > parent.step:
+                parent.step = step
             # Reserved service beyond the shares is nothing to pay back once the others leave.
-            lead = max(LATE_SERVICES * child.leaves * step, 2 * parent.step)
+            lead = LATE_SERVICES * child.leaves * step
+            if lead < 2 * parent.step:
+                lead = 2 * parent.step
             most = parent.virtual_time + lead
-            child.share_tag = min(child.share_tag, most) + step
+            if child.share_tag > most:
+                child.share_tag = most
+            child.share_tag += step
 
     def _charge_limit(self, node: Tags, cost: float, now: float) -> None:
-        if node.limit == math.inf:
-            return
         period = cost / node.limit
         behind = max(LATE_SERVICES * cost, LATE_LARGE_SERVICES * self._largest_cost)
         late = period + behind / self._capacity
         node.open_at = max(node.open_at, now - late) + period
 
-    def _advance_virtual_time(self, turn: _Turn, cost: float) -> None:
-        """Follow the lowest share tag, and keep clients held at their limits close behind it."""
-        parent = turn.parent
-        tags = [child.share_tag for child in turn.allowed if child.shares > 0]
-        parent.virtual_time = max(parent.virtual_time, min(tags, default=0.0))
-        # A turn that is late by a moment still counts; otherwise a limit just below the share
-        # would not be reached.
+    def _keep_close(self, held: Sequence[Tags], virtual_time: float, cost: float) -> None:
+        """Keep clients held at their limits close behind virtual time.
+
+        A turn that is late by a moment still counts; otherwise a limit just below the share
+        would not be reached.
+        """
         kept = max(self._burst, LATE_SERVICES * cost)
-        for child in turn.held:
+        for child in held:
             if child.shares > 0:
-                least = parent.virtual_time - kept / child.shares
-                child.share_tag = max(child.share_tag, least)
+                child.share_tag = max(child.share_tag, virtual_time - kept / child.shares)
 
     def _scale_reservations(self) -> None:
-        """Set what each waiting node may count on, if not everything can be promised at once."""
-        if not self._always_fit:
-            reserve_upwards(self._root)
-            reserve_downwards(self._root, self._capacity)
+        """Set what each waiting node may count on, as not everything can be promised at once."""
+        reserve_upwards(self._root)
+        reserve_downwards(self._root, self._capacity)
+
+
+def _refuse(cost: float, now: float) -> None:
+    """Say what is wrong; with millions of requests only that is worth a call."""
+    check_positive("cost", cost)
+    check_amount("now", now)
 
 
 def _choose(node: Tags, now: float) -> _Turn | None:
     """The child to serve: the longest due, else the lowest share tag; the first among equals."""
-    due, since, allowed, held = None, now, [], []
+    due = first = None
+    since, lowest = now, 0.0
+    held = []
     for child in node.children:
         if not child.waiting:
             continue
-        own = child.due_since(now)
+        own: float | None = None
+        if child.open_at <= now:
+            # Most are leaves with shares, and that is worth a short way.
+            own = (
+                (child.due_at if child.reservation > 0 else inf)
+                if child.is_plain
+                else child.due_since(now)
+            )
         if own is None:
             held.append(child)
             continue
-        allowed.append(child)
-        if own < since or (own == since and due is None):
+        if own <= since and (own < since or due is None):
             due, since = child, own
-    if not allowed:
-        return None
-    chosen = due or min(allowed, key=attrgetter("share_tag"))
-    phase = Phase.SHARES if due is None else Phase.RESERVATION
-    return _Turn(parent=node, child=chosen, phase=phase, allowed=allowed, held=held)
+        if child.shares > 0 and (first is None or child.share_tag < lowest):
+            first, lowest = child, child.share_tag
+    # Without shares a child is allowed only while it is due.
+    chosen = due or first
+    return None if chosen is None else (node, chosen, due is not None, lowest, held)
 
 
 def _check_depth(root: Node) -> None:

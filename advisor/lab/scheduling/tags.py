@@ -13,6 +13,7 @@ class Tags:
 
     `stated` is its reservation as given, `wanted` what it counts with everything reserved below,
     `most` the most it can take, and `reservation` what it may count on for itself.
+    Tags of a leaf with shares are plain: nothing below them decides whether it may be served.
     `virtual_time` is the share tag that its children have reached, `step` the most that one
     request has advanced one of them.
     """
@@ -20,6 +21,7 @@ class Tags:
     __slots__ = (
         "children",
         "due_at",
+        "is_plain",
         "leaves",
         "limit",
         "most",
@@ -43,6 +45,7 @@ class Tags:
         self.shares = node.shares
         self.children = [Tags(child, f"{path}/{child.name}") for child in node.children]
         self.leaves: int = sum(child.leaves for child in self.children) or 1
+        self.is_plain = not node.children and node.shares > 0
         self.queue: deque[float] = deque()
         self.waiting = 0
         self.wanted = self.most = self.reservation = 0.0

@@ -1,7 +1,7 @@
 """What happens when: simulated time and the events to come."""
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 Action = Callable[[Any], None]
@@ -26,19 +26,18 @@ class Agenda:
 
         ValueError if this is one event more than the agenda takes.
         """
-        self._planned += 1
-        if self._planned > self._most:
+        self._planned = planned = self._planned + 1
+        if planned > self._most:
             raise ValueError(
                 f"the simulation needs more than {self._most:,} events by {self.now:g} s; "
                 "simulate a shorter time or a slower datastore"
             )
-        heapq.heappush(self._events, (time, self._planned, action, about))
+        heappush(self._events, (time, planned, action, about))
 
     def run_until(self, end: float) -> None:
         """Let everything happen that is planned up to and including `end`."""
-        events, pop = self._events, heapq.heappop
+        events = self._events
         while events and events[0][0] <= end:
-            time, _, action, about = pop(events)
-            self.now = time
+            self.now, _, action, about = heappop(events)
             action(about)
         self.now = end

@@ -207,7 +207,8 @@ class _Reader:
     def since_last(self, now: float) -> list[list[Totals]]:
         """Per host, per workload."""
         current = [
-            [host.meters[each.name].read(now) for each in host.workloads] for host in self._hosts
+            [host.lanes[each.name].meter.read(now) for each in host.workloads]
+            for host in self._hosts
         ]
         change = [
             [after - before for after, before in zip(new, old, strict=True)]

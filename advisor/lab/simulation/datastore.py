@@ -8,6 +8,7 @@ intercept s·(D-1)/D, slope s/D and a peak of D/s I/Os per second.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from random import Random
 from typing import Any
 
@@ -57,24 +58,43 @@ class SimulatedDatastore:
         return min(peak, self.link_bytes_per_s / io_bytes)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What an I/O of one size and pattern costs a datastore, reckoned once for all of a load.
+
+    `served_s` is the mean time of a server, `ahead_s` that of a sequential read it reads ahead
+    of. `link_s` None is no link. A write `is_cached` where there is a cache.
+    """
+
+    io_bytes: int
+    link_s: float | None
+    served_s: float
+    ahead_s: float
+    is_sequential_read: bool
+    is_cached: bool
+
+
+def price_of(io_bytes: int, access: Access, spec: SimulatedDatastore) -> Price:
+    """The price of such an I/O."""
+    transfer_s = spec.transfer_s(io_bytes)
+    is_put_together = access.is_sequential_write and spec.cache_ios > 0
+    return Price(
+        io_bytes=io_bytes,
+        link_s=None if spec.link_bytes_per_s is None else io_bytes / spec.link_bytes_per_s,
+        served_s=transfer_s if is_put_together else transfer_s + spec.access_s,
+        ahead_s=transfer_s,
+        is_sequential_read=access.is_sequential_read,
+        is_cached=access.is_write and spec.cache_ios > 0,
+    )
+
+
 class Io:
     """One I/O on its way; `done` is called with it when the datastore has answered."""
 
-    __slots__ = (
-        "asked_at",
-        "done",
-        "io_bytes",
-        "is_sequential_read",
-        "is_sequential_write",
-        "is_write",
-        "sent_at",
-    )
+    __slots__ = ("asked_at", "done", "price", "sent_at")
 
-    def __init__(self, *, io_bytes: int, access: Access, done: Callable[[Any], None]) -> None:
-        self.io_bytes = io_bytes
-        self.is_write = access.is_write
-        self.is_sequential_read = access.is_sequential_read
-        self.is_sequential_write = access.is_sequential_write
+    def __init__(self, *, price: Price, done: Callable[[Any], None]) -> None:
+        self.price = price
         self.done = done
         self.asked_at = 0.0
         self.sent_at = 0.0
@@ -84,9 +104,10 @@ class DatastoreQueue:
     """The datastore at work."""
 
     def __init__(self, spec: SimulatedDatastore, agenda: Agenda, random: Random) -> None:
-        self._spec = spec
+        self.spec = spec
+        self._servers = spec.servers
         self._agenda = agenda
-        self._random = random
+        self._random = random.random
         self._free_at = [0.0] * spec.servers
         self._link_free_at = 0.0
         self._cached = 0
@@ -96,46 +117,39 @@ class DatastoreQueue:
 
     def submit(self, io: Io) -> None:
         """Take an I/O; its `done` is called later."""
-        arrival = self._through_link(io)
-        if io.is_write and self._spec.cache_ios:
-            if self._cached < self._spec.cache_ios:
-                self._cache(io, arrival)
-            else:
-                self._for_cache.append((io, arrival))
-            return
-        self._agenda.at(self._served_at(io, arrival), io.done, io)
+        price, arrival = io.price, self._agenda.now
+        if price.link_s is not None:
+            self._link_free_at = arrival = max(arrival, self._link_free_at) + price.link_s
+        if not price.is_cached:
+            self._agenda.at(self._served_at(price, arrival), io.done, io)
+        elif self._cached < self.spec.cache_ios:
+            self._cache(io, arrival)
+        else:
+            self._for_cache.append((io, arrival))
 
-    def _through_link(self, io: Io) -> float:
-        now = self._agenda.now
-        if self._spec.link_bytes_per_s is None:
-            return now
-        begin = max(now, self._link_free_at)
-        self._link_free_at = begin + io.io_bytes / self._spec.link_bytes_per_s
-        return self._link_free_at
-
-    def _served_at(self, io: Io, arrival: float) -> float:
-        """When a server chosen at random will be done with the I/O."""
-        random, spec = self._random, self._spec
-        mean = spec.transfer_s(io.io_bytes)
-        is_put_together = io.is_sequential_write and spec.cache_ios
-        if not (is_put_together or (io.is_sequential_read and self._is_read_ahead())):
-            mean += spec.access_s
-        server = int(random.random() * spec.servers)
-        begin = max(arrival, self._free_at[server])
-        end = begin + mean * random.expovariate(1.0)
-        self._free_at[server] = end
+    def _served_at(self, price: Price, arrival: float) -> float:
+        """When a server chosen at random will be done with an I/O of this price."""
+        random, free_at = self._random, self._free_at
+        is_ahead = price.is_sequential_read and self._is_read_ahead()
+        mean = price.ahead_s if is_ahead else price.served_s
+        server = int(random() * self._servers)
+        begin = free_at[server]
+        if begin < arrival:
+            begin = arrival
+        # Exponential, as `Random.expovariate` draws it.
+        free_at[server] = end = begin - mean * log(1.0 - random())
         return end
 
     def _is_read_ahead(self) -> bool:
         """Whether a read is sequential to the array, which follows only so many streams."""
-        followed = self._spec.read_ahead_streams / max(1, self.sequential_streams)
-        return followed >= 1 or self._random.random() < followed
+        followed = self.spec.read_ahead_streams / max(1, self.sequential_streams)
+        return followed >= 1 or self._random() < followed
 
     def _cache(self, io: Io, arrival: float) -> None:
         """Answer a write from the cache, and let the servers write it back in the background."""
         self._cached += 1
-        self._agenda.at(arrival + self._spec.cache_s, io.done, io)
-        self._agenda.at(self._served_at(io, arrival), self._written_back)
+        self._agenda.at(arrival + self.spec.cache_s, io.done, io)
+        self._agenda.at(self._served_at(io.price, arrival), self._written_back)
 
     def _written_back(self, _: object) -> None:
         self._cached -= 1

@@ -4,8 +4,8 @@ from random import Random
 from typing import assert_never
 
 from advisor.lab.simulation.agenda import Agenda
-from advisor.lab.simulation.datastore import DatastoreQueue, Io
-from advisor.lab.simulation.host import HostQueue
+from advisor.lab.simulation.datastore import DatastoreQueue, Io, Price, price_of
+from advisor.lab.simulation.host import HostQueue, Lane
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
 
 
@@ -18,14 +18,16 @@ def drive(
     random: Random,
 ) -> None:
     """Plan the workload's spans of activity."""
-    match workload.load:
+    load, lane = workload.load, host.lanes[workload.name]
+    price = price_of(load.io_bytes, load.access, datastore.spec)
+    match load:
         case SteadyIo():
-            source: _Steady | _Clients = _Steady(workload, workload.load, host, agenda)
+            source: _Steady | _Clients = _Steady(load, price, host, lane)
         case Transactions():
-            source = _Clients(workload, workload.load, host, agenda, random)
+            source = _Clients(load, price, host=host, lane=lane, agenda=agenda, random=random)
         case _:
-            assert_never(workload.load)
-    streams = 1 if workload.load.access.is_sequential_read else 0
+            assert_never(load)
+    streams = 1 if load.access.is_sequential_read else 0
 
     def begin(_: object) -> None:
         datastore.sequential_streams += streams
@@ -44,31 +46,25 @@ def drive(
 class _Steady:
     """Every answered I/O is followed by the next one, while the workload is active."""
 
-    def __init__(
-        self, workload: SimulatedWorkload, load: SteadyIo, host: HostQueue, agenda: Agenda
-    ) -> None:
-        self._name = workload.name
+    def __init__(self, load: SteadyIo, price: Price, host: HostQueue, lane: Lane) -> None:
         self._host = host
-        self._agenda = agenda
+        self._lane = lane
         self._active = False
-        self._parked = [
-            Io(io_bytes=load.io_bytes, access=load.access, done=self._answered)
-            for _ in range(load.outstanding_io)
-        ]
+        self._parked = [Io(price=price, done=self._answered) for _ in range(load.outstanding_io)]
 
     def begin(self) -> None:
         self._active = True
         parked, self._parked = self._parked, []
         for io in parked:
-            self._host.submit(io, self._name)
+            self._host.submit(io, self._lane)
 
     def end(self) -> None:
         self._active = False
 
     def _answered(self, io: Io) -> None:
-        self._host.answered(io, self._name)
+        self._host.answered(io, self._lane)
         if self._active:
-            self._host.submit(io, self._name)
+            self._host.submit(io, self._lane)
         else:
             self._parked.append(io)
 
@@ -87,22 +83,23 @@ class _Clients:
 
     def __init__(
         self,
-        workload: SimulatedWorkload,
         load: Transactions,
+        price: Price,
+        *,
         host: HostQueue,
+        lane: Lane,
         agenda: Agenda,
         random: Random,
     ) -> None:
-        self._name = workload.name
-        self._load = load
         self._host = host
+        self._lane = lane
         self._agenda = agenda
         self._random = random
+        self._thoughts_per_s = 1 / load.think_s if load.think_s else None
+        self._whole_ios = int(load.ios_per_transaction)
+        self._more_ios = load.ios_per_transaction - self._whole_ios
         self._active = False
-        self._parked = [
-            _ClientIo(io_bytes=load.io_bytes, access=load.access, done=self._answered)
-            for _ in range(load.clients)
-        ]
+        self._parked = [_ClientIo(price=price, done=self._answered) for _ in range(load.clients)]
 
     def begin(self) -> None:
         self._active = True
@@ -114,7 +111,7 @@ class _Clients:
         self._active = False
 
     def _think(self, client: _ClientIo) -> None:
-        rate = 1 / self._load.think_s if self._load.think_s else None
+        rate = self._thoughts_per_s
         pause = self._random.expovariate(rate) if rate else 0.0
         self._agenda.at(self._agenda.now + pause, self._order, client)
 
@@ -122,18 +119,15 @@ class _Clients:
         if not self._active:
             self._parked.append(client)
             return
-        whole = int(self._load.ios_per_transaction)
-        more = self._random.random() < self._load.ios_per_transaction - whole
-        client.ios_left = whole + more
+        client.ios_left = self._whole_ios + (self._random.random() < self._more_ios)
         client.began_at = self._agenda.now
-        self._host.submit(client, self._name)
+        self._host.submit(client, self._lane)
 
     def _answered(self, client: _ClientIo) -> None:
-        self._host.answered(client, self._name)
+        self._host.answered(client, self._lane)
         client.ios_left -= 1
         if client.ios_left:
-            self._host.submit(client, self._name)
+            self._host.submit(client, self._lane)
             return
-        meter = self._host.meters[self._name]
-        meter.end_transaction(self._agenda.now, began_at=client.began_at)
+        self._lane.meter.end_transaction(self._agenda.now, client.began_at)
         self._think(client)

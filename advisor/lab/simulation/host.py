@@ -1,6 +1,7 @@
 """A simulated host: workloads queue behind a window of outstanding I/O, ordered by tags."""
 
 from collections import deque
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from advisor.core.allocation import LARGEST, Node, ReservationMode
@@ -10,6 +11,15 @@ from advisor.lab.simulation.datastore import DatastoreQueue, Io
 from advisor.lab.simulation.load import SimulatedWorkload
 from advisor.lab.simulation.totals import Meter
 from enforcers.window import places
+
+
+@dataclass(slots=True, kw_only=True)
+class Lane:
+    """What a workload has waiting in its host, and its counters; `path` is its leaf's."""
+
+    path: str
+    waiting: deque[Io] = field(default_factory=deque)
+    meter: Meter = field(default_factory=Meter)
 
 
 class HostQueue:
@@ -32,39 +42,42 @@ class HostQueue:
         self._turn = crc32(name.encode())
         self._places = places(window, self._turn)
         self.workloads = workloads
-        self.meters = {each.name: Meter() for each in workloads}
+        self.lanes = {each.name: Lane(path=f"/{name}/{each.name}") for each in workloads}
+        """By the workload's name."""
         self._agenda = agenda
         self._datastore = datastore
         self._in_flight = 0
         self._waiting_ios = 0
         self._wake_at = -1.0
-        self._waiting: dict[str, deque[Io]] = {
-            f"/{name}/{each.name}": deque() for each in workloads
-        }
+        self._waiting = {lane.path: lane.waiting for lane in self.lanes.values()}
         self._scheduler = TagScheduler(
             Node(name=name, children=tuple(_node(each) for each in workloads)),
             capacity=LARGEST,
             mode=ReservationMode.FLOOR,
         )
 
-    def submit(self, io: Io, workload: str) -> None:
-        """Let an I/O of this workload wait for a place in the window."""
-        now = self._agenda.now
-        path = f"/{self.name}/{workload}"
-        io.asked_at = now
-        self.meters[workload].begin_io(now)
-        self._waiting[path].append(io)
+    def submit(self, io: Io, lane: Lane) -> None:
+        """Let an I/O wait in this lane for a place in the window."""
+        io.asked_at = now = self._agenda.now
+        lane.meter.begin_io(now)
+        has_place = self._in_flight < self._places
+        if has_place and self._scheduler.pass_through(lane.path, 1.0, now):
+            self._in_flight += 1
+            io.sent_at = now
+            self._datastore.submit(io)
+            return
+        lane.waiting.append(io)
         self._waiting_ios += 1
-        self._scheduler.enqueue(path, cost=1.0, now=now)
-        self._send()
+        self._scheduler.enqueue(lane.path, 1.0, now)
+        if has_place:
+            self._send()
 
-    def answered(self, io: Io, workload: str) -> None:
-        """Count an answered I/O and give its place away."""
-        self.meters[workload].end_io(
-            self._agenda.now, asked_at=io.asked_at, sent_at=io.sent_at, io_bytes=io.io_bytes
-        )
+    def answered(self, io: Io, lane: Lane) -> None:
+        """Count an answered I/O of this lane and give its place away."""
+        lane.meter.end_io(self._agenda.now, io.asked_at, io.sent_at, io.price.io_bytes)
         self._in_flight -= 1
-        self._send()
+        if self._waiting_ios:
+            self._send()
 
     def resize(self, window: float) -> None:
         """Set the window; what is under way beyond it is left to finish."""

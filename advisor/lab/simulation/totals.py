@@ -116,7 +116,7 @@ class Meter:
         self.since = now
         self.outstanding += 1
 
-    def end_io(self, now: float, *, asked_at: float, sent_at: float, io_bytes: int) -> None:
+    def end_io(self, now: float, asked_at: float, sent_at: float, io_bytes: int) -> None:
         """An I/O was answered."""
         self.outstanding_s += self.outstanding * (now - self.since)
         self.since = now
@@ -126,7 +126,7 @@ class Meter:
         self.latency_sum_s += now - asked_at
         self.device_sum_s += now - sent_at
 
-    def end_transaction(self, now: float, *, began_at: float) -> None:
+    def end_transaction(self, now: float, began_at: float) -> None:
         """A transaction was finished."""
         self.transactions += 1
         self.transaction_sum_s += now - began_at

@@ -98,6 +98,13 @@ OUTSIDE = "the entitlement of web is not within 0 and its limit"
         # Nine significant digits are stored.
         ([stored(limit=None, entitlement=33.3333334)] * 3, 100.0, None),
         ([], 0.0, None),
+        # What is divided is device time: I/Os that take less than the mean add up to more of them.
+        ([stored(limit=None, entitlement=110.0, io_cost=0.9)], 100.0, None),
+        (
+            [stored(limit=None, entitlement=95.0, io_cost=1.1)],
+            100.0,
+            "the entitlements exceed the capacity together",
+        ),
         ([stored(reservation=61.0)], 100.0, "the reservation of web is above its limit"),
         ([stored(entitlement=61.0)], 100.0, OUTSIDE),
         ([stored(entitlement=-1.0)], 100.0, OUTSIDE),

@@ -8,6 +8,7 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_committed_evaluation_is_fresh(shared_dir):
     from bench.evaluate_models import DOCUMENT, document

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.quantity import QuantityError, format_rate, parse_rate, significant
+from advisor.core.quantity import (
+    QuantityError,
+    format_rate,
+    parse_rate,
+    significant,
+    written_rate,
+)
 
 
 @given(st.floats(min_value=1, max_value=1e15), st.sampled_from(["bits_per_s", "bytes_per_s"]))
@@ -14,6 +20,36 @@ def test_shown_rate_reads_back_within_its_three_digits(value: float, unit: str) 
     shown = format_rate(value, unit)
 
     assert parse_rate(shown.replace(" ", "", 1), unit) == pytest.approx(value, rel=0.0051)
+
+
+@given(
+    st.floats(min_value=0, max_value=1e15).filter(lambda value: value == 0 or value >= 1e-6),
+    st.sampled_from(["bits_per_s", "bytes_per_s", "iops"]),
+)
+def test_rate_in_a_field_reads_back_as_it_was(value: float, unit: str) -> None:
+    assert parse_rate(written_rate(value, unit), unit) == pytest.approx(value, rel=1e-12)
+
+
+@given(st.integers(min_value=1, max_value=10**15))
+def test_whole_rate_in_a_field_reads_back_exactly(value: int) -> None:
+    assert parse_rate(written_rate(float(value), "bits_per_s"), "bits_per_s") == value
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (94e6, "bits_per_s", "94Mbit"),
+        (1.5e9, "bits_per_s", "1.5Gbit"),
+        (20e6, "bytes_per_s", "20MB"),
+        (2500.0, "iops", "2500"),
+        (0.0, "iops", "0"),
+        (None, "iops", ""),
+    ],
+)
+def test_rate_is_written_into_a_field_as_people_do(
+    value: float | None, unit: str, text: str
+) -> None:
+    assert written_rate(value, unit) == text
 
 
 @pytest.mark.parametrize(

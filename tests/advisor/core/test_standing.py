@@ -159,6 +159,7 @@ def tables(draw):
         rate=rate,
         mean_io_bytes=column(draw, shape, st.floats(0, 1e6) | nan),
         backlogged=column(draw, shape, st.sampled_from([0.0, 1.0, np.nan])),
+        queued=column(draw, shape, st.booleans()).astype(np.bool_),
         throttled=column(draw, shape, st.booleans()).astype(np.bool_),
         delivered=np.nansum(rate, axis=1) + foreign,
         reservation=column(draw, (count,), amount),
@@ -175,7 +176,14 @@ def windows_alone(table):
             table,
             **{
                 name: getattr(table, name)[row : row + 1]
-                for name in ("rate", "mean_io_bytes", "backlogged", "throttled", "delivered")
+                for name in (
+                    "rate",
+                    "mean_io_bytes",
+                    "backlogged",
+                    "queued",
+                    "throttled",
+                    "delivered",
+                )
             },
         )
         for row in range(len(table.rate))
@@ -244,3 +252,72 @@ def test_who_is_below_a_reservation_wants_more_unless_it_is_idle(reservation, en
     found = standings(window, ReservationMode.FLOOR)
 
     assert found[0].entitlement == pytest.approx(entitlement)
+
+
+@pytest.mark.parametrize(
+    ("backlogged", "wants_more"),
+    [(True, True), (None, False), (False, False)],
+    ids=["waits", "not known", "does not wait"],
+)
+def test_who_got_more_than_usual_wants_more_only_if_it_waits(backlogged, wants_more):
+    small = AllocationObservation(
+        workload="small", rate=10.0, usual_rate=7.0, reservation=100.0, backlogged=backlogged
+    )
+    large = AllocationObservation(workload="large", rate=290.0)
+    host = HostLatency(host="h", latency_ms=40.0, io_count=3000.0)
+    seen = DatastoreObservation(
+        at=AT, window_s=WINDOW_S, hosts=(host,), allocations=(small, large)
+    )
+
+    found, _ = standings(seen, ReservationMode.FLOOR)
+
+    assert (found.entitlement > found.cost * 1.05) == wants_more
+
+
+@pytest.mark.parametrize("queued", [True, False])
+def test_who_has_its_usual_wants_more_only_if_a_queue_shows_it(queued):
+    table = AllocationTable(
+        mode=ReservationMode.FLOOR,
+        unit=Unit.IOPS,
+        workloads=("small", "large"),
+        rate=np.array([[10.0, 290.0]]),
+        mean_io_bytes=np.full((1, 2), 8000.0),
+        backlogged=np.ones((1, 2)),
+        queued=np.array([[queued, False]]),
+        throttled=np.zeros((1, 2), dtype=np.bool_),
+        delivered=np.array([300.0]),
+        reservation=np.zeros(2),
+        limit=np.full(2, np.inf),
+        shares=np.full(2, 1000.0),
+        usual_rate=np.array([10.0, np.nan]),
+    )
+
+    (found,) = standing_columns([table])
+
+    # Of 300, half is due to each that wants it.
+    assert found.entitlement[0, 0] == pytest.approx(150.0 if queued else 10.0)
+    assert found.queued[0].tolist() == [queued, False, False]
+    assert found.waited[0].tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("idle_iops", "is_entitled"),
+    [(0.0, False), (1.0, True)],
+    ids=["does nothing", "does a little"],
+)
+def test_who_waits_and_does_nothing_is_due_nothing(idle_iops, is_entitled):
+    # Who only waits at a ring is told to wait all the time, whatever the others do.
+    rates = {"db": 300.0, "etl": 700.0, "ring": idle_iops}
+    rows = tuple(
+        AllocationObservation(
+            workload=name, rate=rate, reservation=0.0, shares=1000.0, backlogged=True
+        )
+        for name, rate in rates.items()
+    )
+    host = HostLatency(host="h", latency_ms=50.0, io_count=sum(rates.values()) * WINDOW_S)
+    seen = DatastoreObservation(at=AT, window_s=WINDOW_S, hosts=(host,), allocations=rows)
+
+    (found,) = standing_columns([table_of(seen, ReservationMode.FLOOR)])
+
+    due = (found.entitlement[0, 2], found.plain_entitlement[0, 2])
+    assert [one > 0 for one in due] == [is_entitled] * 2

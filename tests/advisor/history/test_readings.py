@@ -164,6 +164,7 @@ def history(kind, rows, windows, devices, *, unit="iops", capacity=CAPACITY):
             shares=(),
             rate=column("rate"),
             backlogged=column("backlogged"),
+            queued=column("backlogged") == 1,
             mean_io_bytes=column("size"),
             read_ratio=column("rate"),
             throttled=column("throttled") == 1,

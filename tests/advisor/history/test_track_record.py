@@ -10,6 +10,7 @@ from advisor.decisions import inventory
 from advisor.history.track_record import track_record, track_text
 from advisor.management.prediction_text import accuracy_text
 from advisor.models import (
+    PredictionScore,
     ResourceKind,
 )
 from advisor.queries.calibration import APPROVED, NATURAL, accuracy_by_origin
@@ -88,13 +89,22 @@ def test_accuracy_has_a_row_for_each_origin_and_kind(cluster: Cluster) -> None:
     assert uplinks.crps_ratio == pytest.approx((3 * 3 + 15) / (3 * 105 + 120))
 
 
-def test_accuracy_of_approved_advice_has_no_draws(cluster: Cluster) -> None:
-    scored(cluster, inside=1, outside=1)
+def test_accuracy_of_approved_advice_draws_from_the_range_told(cluster: Cluster) -> None:
+    scored(cluster, inside=1, outside=0)
 
     (row,) = accuracy_by_origin(cluster.organisation)
 
-    assert (row.origin, row.crps_ratio) == (APPROVED, None)
+    assert row.origin == f"{APPROVED}, policy: reservation"
+    # 100 was told between 90 and 110 and measured: a point would score 0, the whole range is 20
+    assert 0 < row.crps_ratio < 20 / 100 / 4
     assert accuracy_text([row]).splitlines()[0].split()[:2] == ["measured", "after"]
+
+
+def test_scores_that_did_not_count_all_windows_tell_no_accuracy(cluster: Cluster) -> None:
+    scored(cluster, inside=1, outside=1)
+    PredictionScore.objects.update(unknown_load_windows=None)
+
+    assert accuracy_by_origin(cluster.organisation) == []
 
 
 def test_advice_without_enough_scored_rates_is_unproven(cluster: Cluster) -> None:

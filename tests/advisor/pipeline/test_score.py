@@ -26,9 +26,15 @@ from advisor.models import (
     RecommendationState,
     Resource,
     ResourceKind,
+    RolloutTerms,
 )
-from advisor.pipeline.score import NotScored, recent_predictions, score_recommendation
-from advisor.queries.calibration import calibration_of
+from advisor.pipeline.score import (
+    NotScored,
+    fresh_predictions,
+    recent_predictions,
+    score_recommendation,
+)
+from advisor.queries.calibration import accuracy_by_origin, calibration_of
 from advisor.tasks import score_prediction
 from enforcers.contract import Outcome
 from ingest.models import Host
@@ -112,26 +118,137 @@ def test_prediction_that_missed_did_not_hold(cluster: Cluster) -> None:
     assert score.worst_error_ratio == pytest.approx(30 / 94, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("rates", "why"),
-    [
-        ((10 * MBIT, 5 * MBIT, 5 * MBIT), "0 windows had as much load as the prediction assumes"),
-        ((), "0 windows had as much load"),
-    ],
-    ids=["little load", "no samples"],
-)
-def test_prediction_without_its_load_is_not_judged(
-    cluster: Cluster, rates: tuple[float, ...], why: str
-) -> None:
-    row = enforced(cluster)
-    if rates:
-        measured(cluster, *rates)
+def looked(cluster: Cluster, *rates: float, waits: bool | None) -> Recommendation:
+    """A policy under which these rates were measured; the agent saw queues, none, or no queue."""
+    row = approved(cluster)
+    names = ("web-1", "web-2", "web-3")
+    seen = None if waits is None else dict(zip(names, rates, strict=True))
+    agent_works(
+        cluster.enrolment.host, since=APPROVED_AT, until=NOW, rates=seen, waits=bool(waits)
+    )
+    measured(cluster, *rates)
+    return row
+
+
+SEEN_AGAIN = 35 * 6
+"""Windows of ten seconds from five minutes after the approval on."""
+
+
+def test_less_that_was_asked_for_is_counted_and_not_judged(cluster: Cluster) -> None:
+    row = looked(cluster, 10 * MBIT, 5 * MBIT, 5 * MBIT, waits=False)
 
     found = score_recommendation(recommendation=row, now=NOW)
 
     assert isinstance(found, NotScored)
-    assert why in found.reason
+    assert found.reason == (
+        f"0 of {SEEN_AGAIN} windows can be compared, 12 are needed: in {SEEN_AGAIN} less was "
+        "asked for than the prediction assumes, and in 0 it is not known whether less was asked "
+        "for"
+    )
+
+
+def test_policy_that_holds_back_what_is_asked_for_did_not_hold(cluster: Cluster) -> None:
+    # A third of what was told for all is lost, and everybody's queue is full.
+    row = looked(cluster, 52 * MBIT, 4 * MBIT, 4 * MBIT, waits=True)
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert not score.held
+    assert score.worst_error_ratio == pytest.approx(28 / 94, rel=0.01)
+    assert (score.windows, score.held_back_windows) == (SEEN_AGAIN, SEEN_AGAIN)
+
+
+@pytest.mark.parametrize(
+    ("rates", "unknown"),
+    # Without any samples the newest window is not over.
+    [((52 * MBIT, 4 * MBIT, 4 * MBIT), SEEN_AGAIN), ((), SEEN_AGAIN - 1)],
+    ids=["little", "nothing"],
+)
+def test_windows_of_which_nobody_knows_the_load_are_no_score(
+    cluster: Cluster, rates: tuple[float, ...], unknown: int
+) -> None:
+    row = looked(cluster, *rates, waits=None) if rates else enforced(cluster)
+
+    found = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(found, NotScored)
+    assert f"in {unknown} it is not known whether less was asked for" in found.reason
     assert not PredictionScore.objects.exists()
+
+
+def measured_in_turn(cluster: Cluster, *turns: tuple[int, tuple[float, ...]]) -> None:
+    """So many minutes of each of these rates, until now."""
+    phases = [
+        Phase(
+            intervals=minutes * 6,
+            sent={"up0": sum(rates)},
+            received=dict(zip(("p1", "p2", "p3"), rates, strict=True)),
+        )
+        for minutes, rates in turns
+    ]
+    start = NOW - timedelta(minutes=sum(minutes for minutes, _ in turns))
+    send(cluster.organisation, net_lines("h1", phases, start=start), now=NOW)
+
+
+def test_few_good_windows_do_not_hide_many_of_unknown_load(cluster: Cluster) -> None:
+    row = enforced(cluster)
+    # 5 of the first 10 minutes are left out while rates settle.
+    measured_in_turn(cluster, (10, PREDICTED), (30, (52 * MBIT, 4 * MBIT, 4 * MBIT)))
+
+    found = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(found, NotScored)
+    assert "windows can be compared" in found.reason
+    assert found.reason.startswith(f"only 30 of {SEEN_AGAIN}")
+    assert not PredictionScore.objects.exists()
+
+
+def test_all_windows_are_told_beside_those_compared(cluster: Cluster) -> None:
+    row = enforced(cluster)
+    measured_in_turn(cluster, (30, PREDICTED), (10, (40 * MBIT, 0.0, 0.0)))
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert score.held
+    assert (score.windows, score.unknown_load_windows) == (150, 60)
+    # 25 minutes of 80 Mbit/s and 10 of 40
+    assert score.rates[0]["measured"] == pytest.approx(80 * MBIT, rel=0.001)
+    expected = (25 * 80 + 10 * 40) / 35 * MBIT
+    assert score.rates[0]["measured_in_all"] == pytest.approx(expected, rel=0.001)
+    assert "150 of 210 windows compared; in 60 it is not known" in prediction_text(row)
+
+
+def test_accuracy_counts_all_windows_and_says_how_many_had_the_load(cluster: Cluster) -> None:
+    enforced(cluster)
+    measured_in_turn(cluster, (30, PREDICTED), (10, (40 * MBIT, 0.0, 0.0)))
+    score_recent()
+
+    (row,) = accuracy_by_origin(cluster.organisation)
+    summary = calibration_of(cluster.organisation)
+
+    # Each rate is in its range where the load was, and none over all windows.
+    assert (row.as_told.inside_count, row.coverage.inside_count, row.coverage.count) == (3, 0, 3)
+    assert row.compared_ratio == pytest.approx(150 / 210)
+    measured_in_all = (25 * 94 + 10 * 40) / 35
+    assert row.bias_ratio == pytest.approx((measured_in_all - 94) / measured_in_all, rel=0.001)
+    assert summary is not None
+    assert summary.compared_ratio == pytest.approx(150 / 210)
+
+
+def test_summary_counts_predictions_that_are_not_scored(cluster: Cluster) -> None:
+    enforced(cluster)
+    measured(cluster, *PREDICTED)
+    score_recent()
+    other = propose(cluster)
+    Recommendation.objects.filter(pk=other.pk).update(score_gap="0 of 210 windows can be compared")
+
+    summary = calibration_of(cluster.organisation)
+
+    assert summary is not None
+    assert (summary.count, summary.unscored) == (1, 1)
+    assert calibration_text(summary).endswith("; 1 more are not scored")
 
 
 def test_policy_has_to_settle_first(cluster: Cluster) -> None:
@@ -141,7 +258,7 @@ def test_policy_has_to_settle_first(cluster: Cluster) -> None:
     found = score_recommendation(recommendation=row, now=NOW)
 
     assert isinstance(found, NotScored)
-    assert found.reason == "its policy was not applied for five minutes yet"
+    assert found.reason == "its policy was not applied for 5 min yet"
 
 
 @pytest.mark.parametrize(
@@ -239,6 +356,57 @@ def test_only_the_time_of_its_own_policy_counts(cluster: Cluster) -> None:
     assert isinstance(score, PredictionScore)
     assert score.ended_at <= NOW - timedelta(minutes=20)
     assert score.began_at == APPROVED_AT + timedelta(minutes=5)
+
+
+def test_policy_that_is_changed_twice_is_scored_by_the_time_of_its_own_version(
+    cluster: Cluster,
+) -> None:
+    """The second version lasts for less than rates settle, the third has other rates."""
+    row = enforced(cluster)
+    first = Policy.objects.get(recommendation=row)
+    for version, minutes in ((2, 20), (3, 16)):
+        Policy.objects.create(
+            organisation=cluster.organisation,
+            resource=cluster.uplink,
+            version=version,
+            allocations=first.allocations,
+            created_at=NOW - timedelta(minutes=minutes),
+        )
+    measured_in_turn(cluster, (20, PREDICTED), (20, (30 * MBIT, 30 * MBIT, 30 * MBIT)))
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    # 20 minutes of the first version, less 5 in which rates settle
+    assert (score.windows, score.all_windows) == (90, 90)
+    assert score.rates[0]["measured"] == pytest.approx(80 * MBIT, rel=0.001)
+
+
+def test_organisation_says_how_long_rates_settle(cluster: Cluster) -> None:
+    RolloutTerms.objects.create(organisation=cluster.organisation, settle_s=30.0)
+    row = enforced(cluster)
+    measured(cluster, *PREDICTED)
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert score.began_at == APPROVED_AT + timedelta(seconds=30)
+
+
+def test_prediction_is_fresh_for_an_hour_until_it_has_a_score(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as then:
+        then.setattr("django.utils.timezone.now", lambda: APPROVED_AT)
+        row = enforced(cluster)
+    measured(cluster, *PREDICTED)
+    soon, late = APPROVED_AT + timedelta(minutes=50), APPROVED_AT + timedelta(minutes=61)
+
+    assert list(fresh_predictions(now=soon)) == [row]
+    assert list(fresh_predictions(now=late)) == []
+    score_recommendation(recommendation=row, now=NOW)
+    assert list(fresh_predictions(now=soon)) == []
+    assert list(recent_predictions(now=soon)) == [row]
 
 
 def test_scoring_again_renews_the_score(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ PORTS = ("port 1", "port 2")
 RESERVED_GBIT = {"port 1": 6.0, "port 2": 3.0}
 USED_GBIT = 1.0
 WHOLE_GBIT, SHORT_GBIT = 9.0, 6.0
+CAP_GBIT = 2.0
 
 
 def play() -> Outcome:
@@ -22,6 +23,8 @@ def play() -> Outcome:
         | {
             "unused_pct": 100 * (idle["port 2"] - RESERVED_GBIT["port 2"]) / unused,
             "short_ratio": short["port 1"] / short["port 2"],
+            "cap_gbit": CAP_GBIT,
+            "capped_ratio": _capped_gbit() / CAP_GBIT,
         },
         figures=(
             bars(
@@ -53,3 +56,17 @@ def _rates(first_sends_gbit: float | None, *, carries_gbit: float) -> dict[str, 
         bucket_s=2.0,
     )
     return {port: sent[f"/uplink/{port}"][0] / GIGA for port in PORTS}
+
+
+def _capped_gbit() -> float:
+    """Most of a class of traffic of no VM, with a limit, that has the uplink for itself."""
+    vmotion = Node(name="vMotion", shares=50, limit=CAP_GBIT * GIGA)
+    sent = transmit(
+        SimulatedUplink(
+            capacity_bits_per_s=WHOLE_GBIT * GIGA, tree=Node(name="uplink", children=(vmotion,))
+        ),
+        [Stream(path="/uplink/vMotion")],
+        duration_s=2.0,
+        bucket_s=0.5,
+    )
+    return max(sent["/uplink/vMotion"]) / GIGA

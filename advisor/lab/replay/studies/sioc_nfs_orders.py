@@ -27,14 +27,24 @@ BASELINE_OUTSTANDING_IO = BASELINE.number("outstanding_default")
 BASELINE_IOPS = BASELINE.number("iops_default")
 BASELINE_LOAD_PCT = BASELINE.numbers("load_default")
 
-# The line s·(D - 1 + N)/D passes through the baseline: N/X seconds at N outstanding I/Os.
-DISK_S = BASELINE_OUTSTANDING_IO / BASELINE_IOPS * DISKS / (DISKS - 1 + BASELINE_OUTSTANDING_IO)
 
-DATASTORE = SimulatedDatastore(
-    servers=DISKS,
-    access_s=DISK_S * SIZE_TERM_BYTES / (SIZE_TERM_BYTES + IO_BYTES),
-    bytes_per_s=(SIZE_TERM_BYTES + IO_BYTES) / DISK_S,
-)
+def _disk_s(servers: int) -> float:
+    """The line s·(D - 1 + N)/D passes through the baseline: N/X seconds at N outstanding I/Os."""
+    latency_s = BASELINE_OUTSTANDING_IO / BASELINE_IOPS
+    return latency_s * servers / (servers - 1 + BASELINE_OUTSTANDING_IO)
+
+
+def datastore(servers: int) -> SimulatedDatastore:
+    """So many disks that do the baseline."""
+    return SimulatedDatastore(
+        servers=servers,
+        access_s=_disk_s(servers) * SIZE_TERM_BYTES / (SIZE_TERM_BYTES + IO_BYTES),
+        bytes_per_s=(SIZE_TERM_BYTES + IO_BYTES) / _disk_s(servers),
+    )
+
+
+DISK_S = _disk_s(DISKS)
+DATASTORE = datastore(DISKS)
 
 
 def ios_per_order(vm: str) -> float:
@@ -73,10 +83,11 @@ def order_cluster(
     threshold_ms: float | None,
     think_s: Mapping[str, float] | None = None,
     active: Mapping[str, tuple[tuple[float, float], ...]] | None = None,
+    on: SimulatedDatastore = DATASTORE,
 ) -> Cluster:
     """The four VMs; a threshold of None leaves the hosts without control."""
     return Cluster(
-        datastore=DATASTORE,
+        datastore=on,
         workloads=tuple(
             order_vm(
                 vm,

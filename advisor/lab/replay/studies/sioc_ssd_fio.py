@@ -22,6 +22,7 @@ HOSTS = ("host 1", "host 2")
 VMS_PER_HOST = 8
 SMALL_BYTES, SMALL_OUTSTANDING_IO = 16 * 1024, 64
 LARGE_BYTES, LARGE_OUTSTANDING_IO = 256 * 1024, 10
+LARGE = (LARGE_OUTSTANDING_IO, LARGE_BYTES)
 THRESHOLD_MS = 5.0
 UNLOADED_S = 0.0005
 AT_REST_S = THRESHOLD_MS / 1000
@@ -77,16 +78,15 @@ def fio_vm(
     pattern: Access,
     allocation: Allocation,
     *,
-    large: bool = False,
+    load: tuple[int, int] = (SMALL_OUTSTANDING_IO, SMALL_BYTES),
     active: tuple[tuple[float, float], ...] = ALWAYS,
 ) -> SimulatedWorkload:
-    """One VM with fio: 64 I/Os of 16 KiB outstanding, or 10 of 256 KiB."""
-    load = SteadyIo(
-        outstanding_io=LARGE_OUTSTANDING_IO if large else SMALL_OUTSTANDING_IO,
-        io_bytes=LARGE_BYTES if large else SMALL_BYTES,
-        access=pattern,
+    """One VM with fio; `load` is how many I/Os it keeps outstanding, and their bytes."""
+    outstanding_io, io_bytes = load
+    steady = SteadyIo(outstanding_io=outstanding_io, io_bytes=io_bytes, access=pattern)
+    return SimulatedWorkload(
+        name=name, host=host, load=steady, allocation=allocation, active=active
     )
-    return SimulatedWorkload(name=name, host=host, load=load, allocation=allocation, active=active)
 
 
 def fio_cluster(

@@ -1,9 +1,14 @@
 """SIOC on SSD, test 1: of each host's eight VMs the first has shares, a limit or a reservation."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from statistics import fmean
 
+import numpy as np
+
 from advisor.core.allocation import Allocation
+from advisor.core.detection.threshold import FixedThreshold, peak_throughput_threshold
+from advisor.core.device.device_fit import LoadPoint
 from advisor.lab.replay.experiment import Outcome, Value
 from advisor.lab.replay.figure import Figure, bars, over_time
 from advisor.lab.replay.studies.sioc_ssd_fio import (
@@ -11,13 +16,15 @@ from advisor.lab.replay.studies.sioc_ssd_fio import (
     HOSTS,
     RESERVATION_IOPS,
     SEQUENTIAL_WRITE_IOPS,
+    SMALL_BYTES,
     VMS_PER_HOST,
+    datastore,
     fio_cluster,
     fio_vm,
     went_in,
 )
 from advisor.lab.replay.study import experiment
-from advisor.lab.simulation.cluster import Run, simulate
+from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.load import Access
 
 PERIOD_S = 0.1
@@ -26,6 +33,9 @@ SETTLED_S = 0.8
 EQUAL = Allocation(shares=1000)
 LIMIT_IOPS = experiment("sioc-ssd-limit").number("limited_iops")
 PATTERNS = tuple(RESERVATION_IOPS)
+PEAK_PART = 0.9
+DEPTHS = (8, 16, 32, 64, 128, 256)
+"""I/Os that one VM keeps outstanding, step by step, while the device is learnt."""
 WENT_IN = went_in(PERIOD_S) | {"duration_s": DURATION_S}
 
 Runs = dict[Access, Run]
@@ -46,6 +56,12 @@ def play_shares() -> Outcome:
                 lambda _, run: 100 * len(HOSTS) * _of_first(run) / _whole(run),
             ),
             "first_iops": _by_pattern(after, lambda _, run: _of_first(run)),
+            "peak_part_pct": 100 * PEAK_PART,
+            "triggered_pct": {
+                str(pattern): _triggered_pct(pattern)
+                for pattern in PATTERNS
+                if not _is_bound(pattern)
+            },
         },
         figures=_figures(
             "figure 2",
@@ -57,6 +73,40 @@ def play_shares() -> Outcome:
                 for pattern, reservation in RESERVATION_IOPS.items()
             },
         ),
+    )
+
+
+def _is_bound(pattern: Access) -> bool:
+    """Whether the link holds the pattern, not its channels: no line tells its latency."""
+    return pattern is Access.SEQUENTIAL_READ
+
+
+def _triggered_pct(pattern: Access) -> float:
+    """Part of the peak that the device gives at the latency from which it is called congested.
+
+    The threshold is learnt from windows at several depths; what the device gives at that latency
+    is read between them, and compared with what all its channels can do.
+    """
+    points = [_load_point(pattern, depth) for depth in DEPTHS]
+    learnt = peak_throughput_threshold(points, part=PEAK_PART)
+    if not isinstance(learnt, FixedThreshold):
+        raise TypeError(f"no threshold is learnt: {learnt}")
+    latencies, rates = zip(*((one.latency_ms, one.iops) for one in points), strict=True)
+    device = datastore(pattern)
+    return (
+        100 * float(np.interp(learnt.value, latencies, rates)) * device.access_s / device.servers
+    )
+
+
+def _load_point(pattern: Access, depth: int) -> LoadPoint:
+    """A window at this depth, with nothing that controls it."""
+    vm = fio_vm("VM", HOSTS[0], pattern, EQUAL, load=(depth, SMALL_BYTES))
+    cluster = Cluster(datastore=datastore(pattern), workloads=(vm,))
+    whole = simulate(cluster, duration_s=0.4, bucket_s=0.2, seed=1).whole(0.2)
+    return LoadPoint(
+        outstanding_io=whole.device_outstanding_io,
+        latency_ms=whole.device_latency_ms or 0.0,
+        iops=whole.iops,
     )
 
 
@@ -120,7 +170,9 @@ def _play(first: Callable[[Access], Allocation]) -> Runs:
     return {pattern: _play_pattern(pattern, first(pattern)) for pattern in PATTERNS}
 
 
+@cache
 def _play_pattern(pattern: Access, first: Allocation) -> Run:
+    """Kept, because two experiments of a process begin with the same run."""
     workloads = [
         fio_vm(_name_of(host, number), host, pattern, first if number == 1 else EQUAL)
         for host in HOSTS

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from advisor.core.enumeration import listed
 from advisor.lab.replay.experiment import Outcome
 from advisor.lab.replay.figure import bars
 from advisor.lab.replay.studies.sioc_ssd_fio import (
     HOSTS,
+    LARGE,
     LARGE_BYTES,
     LARGE_OUTSTANDING_IO,
     LINK_BYTES_PER_S,
@@ -23,7 +25,13 @@ from advisor.lab.simulation.load import ALWAYS, Access, SimulatedWorkload
 PERIOD_S = 0.5
 BUCKET_S = 0.4
 SETTLED_S = 8.0
+SHORT_S = 16.0
+"""Of runs beside those of the study: half as long after windows have settled."""
 PATTERNS = tuple(RESERVATION_IOPS)
+WITHOUT_MEDIUM = {"high": 2, "low": 2}
+VARIED = ((4, LARGE_BYTES), (6, LARGE_BYTES), (10, LARGE_BYTES // 2), (10, LARGE_BYTES // 4))
+"""Loads that the study might as well have had: outstanding I/Os of a VM, and their size."""
+VARIED_PATTERN = Access.SEQUENTIAL_READ
 WENT_IN = went_in(PERIOD_S) | {
     "peak_iops": LINK_BYTES_PER_S / LARGE_BYTES,
     "outstanding_io": LARGE_OUTSTANDING_IO,
@@ -45,8 +53,20 @@ def play_policies() -> Outcome:
         for tier in ("high", "medium")
     }
     stated = experiment("sioc-ssd-tiers")
+    spare = {
+        pattern: play_tiers(
+            pattern, [(host, WITHOUT_MEDIUM) for host in HOSTS], duration_s=SHORT_S
+        )
+        for pattern in PATTERNS
+    }
     return Outcome(
         values=WENT_IN
+        | {
+            "spare_high": {
+                str(pattern): 100 * (tier_iops(run, "high") / tier_iops(runs[pattern], "high") - 1)
+                for pattern, run in spare.items()
+            }
+        }
         | {f"{tier}_ratio": by_place for tier, by_place in ratios.items()}
         | {
             f"slowest_{tier}": {
@@ -78,16 +98,21 @@ def play_uneven_hosts() -> Outcome:
     """One VM of the high tier on each host, beside eleven or three of the low one."""
     numbers = [("host 1", {"high": 1, "low": 11}), ("host 2", {"high": 1, "low": 3})]
     runs = {pattern: play_tiers(pattern, numbers, duration_s=24.0) for pattern in PATTERNS}
+    varied = [play_tiers(VARIED_PATTERN, numbers, duration_s=24.0, load=load) for load in VARIED]
     return Outcome(
         values=WENT_IN
         | {"windows": {str(pattern): _windows_text(run) for pattern, run in runs.items()}}
         | {
             f"{tier}_evenness": {
-                str(pattern): min(_rates(run, tier)) / max(_rates(run, tier))
-                for pattern, run in runs.items()
+                str(pattern): _evenness(run, tier) for pattern, run in runs.items()
             }
             for tier in ("high", "low")
-        },
+        }
+        | {
+            f"{tier}_worst": min(_evenness(run, tier) for run in varied)
+            for tier in ("high", "low")
+        }
+        | {"varied": _varied_text(), "varied_pattern": str(VARIED_PATTERN)},
         figures=(
             bars(
                 "figure 7",
@@ -107,6 +132,15 @@ def play_uneven_hosts() -> Outcome:
     )
 
 
+def _evenness(run: Run, tier: str) -> float:
+    """The slowest VM of a tier against the fastest."""
+    return min(_rates(run, tier)) / max(_rates(run, tier))
+
+
+def _varied_text() -> str:
+    return listed([f"{count} of {io_bytes // 1024} KiB" for count, io_bytes in VARIED])
+
+
 def _rates(run: Run, tier: str) -> list[float]:
     return [run.of(name, SETTLED_S).iops for name in of_tier(run, tier)]
 
@@ -117,6 +151,7 @@ def play_tiers(
     *,
     duration_s: float,
     spans: dict[str, tuple[float, float]] | None = None,
+    load: tuple[int, int] = LARGE,
 ) -> Run:
     """So many VMs of each tier on each host, active for the spans of their tier."""
     workloads: list[SimulatedWorkload] = [
@@ -125,7 +160,7 @@ def play_tiers(
             host,
             pattern,
             TIERS[tier],
-            large=True,
+            load=load,
             active=ALWAYS if spans is None else (spans[tier],),
         )
         for host, counts in numbers

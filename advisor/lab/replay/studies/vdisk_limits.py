@@ -1,8 +1,13 @@
 """Limits of virtual disks: 200 IOPS on each of two, in ESX 5.0 and in ESX 5.5."""
 
 from dataclasses import dataclass
+from itertools import cycle, islice
 
+from advisor.advice.limit_check.decide.limit_check import LimitCheck, check_limits
+from advisor.advice.limit_check.decide.limit_finding import MISBEHAVIOUR
+from advisor.advice.limit_check.decide.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.core.allocation import Allocation
+from advisor.core.resource import IoCount, LimitScope
 from advisor.lab.replay.experiment import Outcome, Value
 from advisor.lab.replay.figure import Figure, bars, over_time
 from advisor.lab.replay.study import experiment
@@ -18,6 +23,7 @@ IO_BYTES = 4096
 DURATION_S = 20.0
 SETTLED_S = 2.0
 WORKERS = (1, 2, 4)
+CHECKED_WINDOWS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,7 @@ def play_old() -> Outcome:
         | {
             "least": {workers: min(iops) for workers, iops in seconds.items()},
             "most": {workers: max(iops) for workers, iops in seconds.items()},
+            "misbehaving": _misbehaving(*_swings(ESX_5_0)),
         },
         figures=_figures(OLD, limited, printed={1: None, 2: None}),
     )
@@ -73,10 +80,48 @@ def play_new() -> Outcome:
         | {
             "limited": iops,
             "observed": iops,
+            "misbehaving": _misbehaving(observed),
             "observed_slow": {_workers(count): iops[_workers(count)] for count in WORKERS[1:]},
         },
         figures=_figures(NEW, limited, printed={1: observed, 2: None, 4: None}),
     )
+
+
+def _swings(name: str) -> tuple[float, float]:
+    """Between which rates the study saw the limited VM."""
+    stated = experiment(name)
+    return stated.number("least"), stated.number("most")
+
+
+def _misbehaving(*printed_iops: float) -> int:
+    """How many limits the product finds to misbehave, by the rates that the study prints.
+
+    The VM wants more than its limits in every window, and its I/Os go to the disks in turn.
+    """
+    rates = list(islice(cycle(printed_iops), CHECKED_WINDOWS))
+    vdisks = tuple(
+        VdiskLimit(
+            vdisk=f"disk {number}",
+            limit_iops=limit,
+            windows=tuple(
+                LimitWindow(iops=rate / len(VDISK_LIMITS), mean_io_bytes=IO_BYTES, backlogged=True)
+                for rate in rates
+            ),
+        )
+        for number, limit in enumerate(VDISK_LIMITS, start=1)
+    )
+    answer = check_limits(
+        LimitInputs(
+            workload=VM,
+            datastore="LUN",
+            scope=LimitScope.POOLED,
+            count=IoCount.PLAIN,
+            vdisks=vdisks,
+        )
+    )
+    if not isinstance(answer, LimitCheck):
+        raise TypeError(f"nothing is said of the limits: {answer.summary}")
+    return sum(one.finding in MISBEHAVIOUR for one in answer.limits)
 
 
 def _went_in(lab: Lab) -> dict[str, Value | dict[str, Value]]:

@@ -27,7 +27,7 @@ def standings_of(observations, mode=ReservationMode.FLOOR):
 def standings_in_one_table(observations, mode=ReservationMode.FLOOR):
     """The same for windows with the same allocations."""
     alone = [table_of(one, mode) for one in observations]
-    names = ("rate", "mean_io_bytes", "backlogged", "throttled", "delivered")
+    names = ("rate", "mean_io_bytes", "backlogged", "queued", "throttled", "delivered")
     stacked = {name: np.concatenate([getattr(one, name) for one in alone]) for name in names}
     (found,) = standing_columns([replace(alone[0], **stacked)])
     return {one.at: (found, row) for row, one in enumerate(observations)}

@@ -31,7 +31,13 @@ def test_usual_rates_are_those_of_the_names(
 
 
 def parties(
-    *, rate: float, usual: float, entitled: float, queued: float = 0.0, reserved: float = 0.0
+    *,
+    rate: float,
+    usual: float,
+    entitled: float,
+    queued: float = 0.0,
+    waited: float = 0.0,
+    reserved: float = 0.0,
 ) -> Parties:
     """Ten windows in which `one` got `rate`, beside another that took the rest of 100."""
     rates = np.array([rate, 100.0 - rate])
@@ -42,6 +48,7 @@ def parties(
         "cost": 10 * rates,
         "rate": 10 * rates,
         "queued": np.array([queued, 0.0]),
+        "waited": np.array([waited, 0.0]),
     }
     sums |= dict.fromkeys(("entitlement", "plain_entitlement"), 10 * due)
     sums |= dict.fromkeys(("entitled_rate", "plain_entitled_rate"), 10 * due)
@@ -81,3 +88,16 @@ def test_victim_is_who_falls_below_its_own_calm(found: Parties, is_victim: bool)
 
 def test_usual_rates_say_nothing_where_all_are_slowed() -> None:
     assert victims(parties(rate=20.0, usual=20.0, entitled=45.0), prefix="plain_") == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("waited", "is_known"), [(0.0, False), (4.0, False), (5.0, True), (10.0, True)]
+)
+def test_demand_is_known_of_who_was_seen_to_wait_half_of_the_time(
+    waited: float, is_known: bool
+) -> None:
+    found = parties(rate=20.0, usual=40.0, entitled=45.0, waited=waited)
+
+    (victim,) = victims_and_aggressors(found)[0]
+
+    assert victim.is_demand_known is is_known

@@ -8,6 +8,7 @@ import pytest
 
 from advisor.core.health.checks import Check, Condition, checks
 from advisor.core.health.figures import (
+    Backups,
     Evaluation,
     Figures,
     HostLag,
@@ -59,6 +60,14 @@ WELL = Figures(
         total_bytes=100 * 10**9,
         database_bytes=3_140_000_000,
     ),
+    backups=Backups(
+        period_s=86400.0,
+        age_s=7200.0,
+        expected_s=10 * 86400.0,
+        log_waiting_s=None,
+        silent_s=1.0,
+        has_failed=False,
+    ),
     failing=0,
     failing_installation=0,
     failures=(),
@@ -78,6 +87,39 @@ def with_work(**changed: object) -> Figures:
     return replace(WELL, work=replace(WELL.work, **changed))
 
 
+def with_backups(**changed: object) -> Figures:
+    assert WELL.backups is not None
+    return replace(WELL, backups=replace(WELL.backups, **changed))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"age_s": 2 * 86400.0},
+        {"age_s": None, "expected_s": 2 * 86400.0},
+        {"age_s": None, "period_s": None},
+        {"log_waiting_s": 600.0},
+        {"silent_s": 120.0},
+    ],
+    ids=["twice its period", "soon expected", "made by hand", "log in time", "looked lately"],
+)
+def test_backup_is_clear_up_to_its_bound(changed: dict[str, object]) -> None:
+    assert found(with_backups(**changed))["Backup"].condition is Condition.CLEAR
+
+
+def test_backup_that_sluice_does_not_make_is_unknown() -> None:
+    check = found(replace(WELL, backups=None))["Backup"]
+
+    assert check.condition is Condition.UNKNOWN
+    assert "no target is set" in check.text
+
+
+def test_backup_says_what_waits_and_what_failed() -> None:
+    check = found(with_backups(age_s=None, log_waiting_s=90.0, has_failed=True))["Backup"]
+
+    assert check.text == "none yet; the log waits for the target since 90 s; the last try failed"
+
+
 def test_each_check_says_its_figures() -> None:
     assert {name: check.text for name, check in found(WELL).items()} == {
         "Ingest lag": "0 of 12 hosts without a sample for two minutes; age of the newest "
@@ -89,6 +131,7 @@ def test_each_check_says_its_figures() -> None:
         "Scheduler": "last sign of life 4.0 s ago",
         "Slowest task": "detect_resource of nfs-07: 12 s",
         "Free disk": "50 GB (50%) free in /data; the database has 3.14 GB",
+        "Backup": "the last full one 2 h ago; the log is at the target",
         "Failed work": "none",
     }
 
@@ -101,6 +144,11 @@ def test_nothing_needs_attention_when_all_is_well() -> None:
 @pytest.mark.parametrize(
     ("figures", "name", "condition"),
     [
+        (with_backups(age_s=2 * 86400 + 1.0), "Backup", "behind"),
+        (with_backups(age_s=None), "Backup", "behind"),
+        (with_backups(log_waiting_s=601.0), "Backup", "behind"),
+        (with_backups(silent_s=121.0), "Backup", "silent"),
+        (with_backups(has_failed=True), "Backup", "failing"),
         (replace(WELL, failing=1), "Failed work", "failing"),
         (replace(WELL, failing_installation=1), "Failed work", "failing"),
         (replace(WELL, work=None), "Queues", "silent"),

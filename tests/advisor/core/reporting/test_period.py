@@ -51,7 +51,7 @@ def test_moment_of_a_day_is_that_day_in_the_zone(day: date, zone: ZoneInfo) -> N
     assert (begin - timedelta(minutes=1)).astimezone(zone).date() < day
 
 
-@given(st.sampled_from(Recurring), zones, moments)
+@given(st.sampled_from([one for one in Recurring if one != Recurring.TODAY]), zones, moments)
 def test_newest_period_is_over_and_no_later_one_is(
     recurring: Recurring, zone: ZoneInfo, now: datetime
 ) -> None:
@@ -63,6 +63,23 @@ def test_newest_period_is_over_and_no_later_one_is(
         days={Recurring.LAST_DAY: 1, Recurring.LAST_WEEK: 7, Recurring.LAST_MONTH: 31}[recurring],
         hours=1,
     )
+
+
+@given(zones, moments)
+def test_today_goes_from_its_begin_to_the_newest_minute(zone: ZoneInfo, now: datetime) -> None:
+    found = newest_period(Recurring.TODAY, zone, now=now)
+
+    assert found.first == found.last == now.astimezone(zone).date()
+    assert found.since <= now
+    assert not found.is_over
+    assert timedelta(0) <= now - found.until < timedelta(minutes=1)
+
+
+def test_today_is_refused_before_its_first_minute_is_over() -> None:
+    midnight = datetime(2026, 11, 28, 0, 0, 30, tzinfo=UTC)
+
+    with pytest.raises(ValueError, match="no minute of 2026-11-28 is over in UTC"):
+        read_period("today", ZoneInfo("UTC"), now=midnight)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +122,7 @@ def test_period_that_goes_on_ends_with_the_newest_whole_minute() -> None:
         ("2026-11-31", "is no period"),
         ("2026-11-10..2026-11-01", "before 2026-11-10"),
         ("2026-01-01..2026-11-01", f"at most {LONGEST.days} days"),
-        ("2026-12-01", "has not begun in Europe/Berlin"),
+        ("2026-12-01", "no minute of 2026-12-01 is over in Europe/Berlin"),
         ("", "is no period"),
     ],
 )

@@ -184,9 +184,9 @@ def test_command_prints_what_went_in_and_every_verdict():
 
     assert "stated: what may be reserved of an uplink = 75 %" in text
     assert "part of an unused reservation that another port gets" in text
-    # The study says both in words.
+    # The study says all three in words.
     assert text.rstrip().endswith(
-        "Each counted once: of 2 statements without a number 2 hold, 0 differ"
+        "Each counted once: of 3 statements without a number 3 hold, 0 differ"
     )
     assert "[100]" in text
 
