@@ -26,6 +26,7 @@ class Action(StrEnum):
     MANAGE_LADDER = "set the rules of the ladder"
     CARRY_OUT = "have workloads moved"
     MANAGE_NOTIFICATIONS = "manage notifications"
+    MANAGE_SOURCES = "manage sources"
     MANAGE_OWNERS = "manage owners"
     EXPORT_ORGANISATION = "export the organisation"
     DELETE_ORGANISATION = "delete the organisation"
@@ -38,6 +39,7 @@ LEAST_ROLE: Mapping[Action, Role] = {
     Action.MANAGE_LADDER: Role.ADMIN,
     Action.CARRY_OUT: Role.ADMIN,
     Action.MANAGE_NOTIFICATIONS: Role.ADMIN,
+    Action.MANAGE_SOURCES: Role.ADMIN,
     Action.MANAGE_OWNERS: Role.OWNER,
     Action.EXPORT_ORGANISATION: Role.OWNER,
     Action.DELETE_ORGANISATION: Role.OWNER,

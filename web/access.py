@@ -27,8 +27,10 @@ from advisor.models import (
     Recommendation,
     ReportSubscription,
     Resource,
+    SavedView,
     SharedReport,
     Team,
+    VcenterSource,
     Workload,
 )
 from advisor.queries.scope import Scope, owned
@@ -37,8 +39,8 @@ from ingest.models import Host
 SESSION_KEY = "organisation"
 Row = TypeVar(
     "Row", Host, Incident, JoinToken, MaintenanceWindow, NotificationChannel, NotificationRule,
-    NotificationSilence, Recommendation, ReportSubscription, Resource, SharedReport, Team,
-    Workload,
+    NotificationSilence, Recommendation, ReportSubscription, Resource, SavedView, SharedReport,
+    Team, VcenterSource, Workload,
 )  # fmt: skip
 
 
@@ -72,6 +74,10 @@ class Workspace:
     @property
     def may_manage_notifications(self) -> bool:
         return self.membership.may(Action.MANAGE_NOTIFICATIONS)
+
+    @property
+    def may_manage_sources(self) -> bool:
+        return self.membership.may(Action.MANAGE_SOURCES)
 
     @property
     def actor(self) -> Actor:

@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from advisor.core.health.checks import checks
-from advisor.core.health.figures import Evaluation, Figures, QuotaUse, Spread, Work
+from advisor.core.health.figures import Backups, Evaluation, Figures, QuotaUse, Spread, Work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -37,6 +37,7 @@ class _Figures(Collector):
         if figures.work is not None:
             yield from _work(figures.work)
         yield from _storage(figures)
+        yield from _backups(figures.backups)
         yield _gauge("failed_work", "Tasks that have not succeeded since", figures.failing)
         about = "Tasks of no organisation that have not succeeded since"
         yield _gauge("failed_work_of_installation", about, figures.failing_installation)
@@ -105,6 +106,16 @@ def _storage(figures: Figures) -> Iterator[Metric]:
         yield _gauge("disk_free_bytes", "Free in the data directory", found.free_bytes)
         yield _gauge("disk_bytes", "Size of the disk of the data directory", found.total_bytes)
     yield _gauge("database_bytes", "Size of the database", found.database_bytes)
+
+
+def _backups(found: Backups | None) -> Iterator[Metric]:
+    if found is None:
+        return
+    if found.age_s is not None:
+        yield _gauge("backup_age_seconds", "Time since the last full backup", found.age_s)
+    about = "How long the oldest piece of the database's log waits for the target; 0: none waits"
+    yield _gauge("backup_log_waiting_seconds", about, found.log_waiting_s or 0.0)
+    yield _gauge("backup_failed", "1 if the last full backup failed", found.has_failed)
 
 
 def _gauge(name: str, about: str, value: float) -> Metric:

@@ -12,6 +12,8 @@ from django.shortcuts import render
 from django.utils.cache import get_conditional_response
 
 from web.access import Workspace
+from web.saved_views import views_menu
+from web.tour import tour_of
 
 
 def render_page(
@@ -25,7 +27,13 @@ def render_page(
 ) -> HttpResponse:
     """The whole page, inside the frame with navigation."""
     proposed = workspace.scope.recommendations().waiting(now)
-    frame = {"workspace": workspace, "now": now, "proposed_count": proposed.count()}
+    frame = {
+        "workspace": workspace,
+        "now": now,
+        "proposed_count": proposed.count(),
+        "tour": tour_of(workspace),
+        "views": views_menu(request, workspace),
+    }
     return render(request, template, {**frame, **context}, status=status)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.advice.what_if.drafts import WhatIfScene
 from advisor.core.grant import Grant
-from advisor.models import Allocation
+from advisor.models import Allocation, Tier
 from web.formatting import Scale, rate_scale
 
 LENGTHS = {"1": "1 hour", "6": "6 hours", "24": "1 day", "168": "7 days"}
@@ -18,7 +19,10 @@ MOST_SHARES = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One number as it stands in its input, and as it is proposed; `error` is what is wrong."""
+    """One number as it stands in its input, and as it is proposed; `error` is what is wrong.
+
+    `tier` is that of the workload whose shares it holds: the field of the tier moves it.
+    """
 
     name: str
     label: str
@@ -28,6 +32,11 @@ class Field:
     most: str
     step: str
     error: str = ""
+    tier: str = ""
+
+    @property
+    def is_changed(self) -> bool:
+        return self.text != self.proposed
 
     @property
     def slider(self) -> str:
@@ -44,6 +53,15 @@ class AllocationFields:
     controls: tuple[Field, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierFields:
+    """The shares of all allocations of a tier; empty where theirs differ."""
+
+    tier: str
+    count: int
+    shares: Field
+
+
 @dataclass(slots=True, kw_only=True)
 class WhatIfForm:
     """The fields read from an address or a post; without them what is proposed."""
@@ -53,6 +71,7 @@ class WhatIfForm:
     hours: str
     capacity: float | None
     capacity_field: Field
+    tiers: list[TierFields] = field(default_factory=list)
     rows: list[AllocationFields] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -67,15 +86,24 @@ class WhatIfForm:
     @property
     def wrong(self) -> list[str]:
         """The names of the fields that hold no usable number."""
-        fields = [one for row in self.rows for one in row.controls]
-        return [one.name for one in (self.capacity_field, *fields) if one.error]
+        return [one.name for one in self._fields if one.error]
 
     @property
     def touched(self) -> list[tuple[str, str]]:
         """The length and what differs from what is proposed: of hundreds of fields a few."""
-        fields = [self.capacity_field, *(one for row in self.rows for one in row.controls)]
-        changed = [(one.name, one.text) for one in fields if one.text != one.proposed]
+        of_tiers = {one.tier: one.shares.text for one in self.tiers if one.shares.is_changed}
+        changed = [
+            (one.name, one.text)
+            for one in self._fields
+            if one.is_changed and not (one.tier and of_tiers.get(one.tier) == one.text)
+        ]
         return [("hours", self.hours), *changed]
+
+    @property
+    def _fields(self) -> list[Field]:
+        of_tiers = [one.shares for one in self.tiers]
+        of_rows = [one for row in self.rows for one in row.controls]
+        return [self.capacity_field, *of_tiers, *of_rows]
 
 
 def read_form(scene: WhatIfScene, data: Mapping[str, str]) -> WhatIfForm:
@@ -95,11 +123,27 @@ def read_form(scene: WhatIfScene, data: Mapping[str, str]) -> WhatIfForm:
         capacity_field=capacity_field,
         errors=errors,
     )
+    form.tiers = _tiers(scene, data, errors)
+    moved = {one.tier: one.shares.text for one in form.tiers if _moves(one.shares)}
     form.rows = [
-        _allocation_fields(allocation, grant, data, scale=scale, most=most, errors=errors)
+        _allocation_fields(
+            allocation, grant, data, scale=scale, most=most, errors=errors, moved=moved
+        )
         for allocation, grant in zip(scene.allocations, scene.proposed, strict=True)
     ]
     return form
+
+
+def fields_of(scene: WhatIfScene, items: Sequence[RecommendedAllocation]) -> dict[str, str]:
+    """The fields as a recommendation would fill them, of the allocations that it names."""
+    scale = read_form(scene, {}).scale
+    found: dict[str, str] = {}
+    for item in items:
+        found[f"shares-{item.allocation}"] = str(item.shares)
+        reservation = written(item.reservation, scale) if item.reservation else ""
+        found[f"reservation-{item.allocation}"] = reservation
+        found[f"limit-{item.allocation}"] = written(item.limit, scale)
+    return found
 
 
 def _largest(scene: WhatIfScene) -> float | None:
@@ -148,6 +192,41 @@ def _capacity(
     return made, value
 
 
+def _tiers(scene: WhatIfScene, data: Mapping[str, str], errors: list[str]) -> list[TierFields]:
+    """A field for each tier that has an allocation, the highest first."""
+    shares: dict[str, list[int]] = {str(tier): [] for tier in Tier}
+    for allocation, grant in zip(scene.allocations, scene.proposed, strict=True):
+        shares[allocation.workload.tier].append(grant.shares)
+    return [
+        TierFields(tier=tier, count=len(own), shares=_tier_field(tier, own, data, errors))
+        for tier, own in shares.items()
+        if own
+    ]
+
+
+def _tier_field(tier: str, own: list[int], data: Mapping[str, str], errors: list[str]) -> Field:
+    proposed = str(own[0]) if len(set(own)) == 1 else ""
+    text = data.get(f"tier-{tier}", proposed).strip()
+    shares, error = _shares(text) if text else (max(own), "")
+    if error:
+        errors.append(f"Shares of the {tier} tier {error}.")
+    return Field(
+        name=f"tier-{tier}",
+        label=f"Shares of the {tier} tier",
+        text=text,
+        proposed=proposed,
+        hint="they differ",
+        most=str(_slider_shares(shares)),
+        step="50",
+        error=error,
+    )
+
+
+def _moves(of_tier: Field) -> bool:
+    """Whether the field of a tier moves the shares of its workloads."""
+    return of_tier.is_changed and bool(of_tier.text) and not of_tier.error
+
+
 def _allocation_fields(
     allocation: Allocation,
     proposed: Grant,
@@ -156,8 +235,9 @@ def _allocation_fields(
     scale: Scale,
     most: str,
     errors: list[str],
+    moved: Mapping[str, str],
 ) -> AllocationFields:
-    who = allocation.workload.name
+    who, tier = allocation.workload.name, allocation.workload.tier
     texts = {
         "shares": str(proposed.shares),
         "reservation": written(proposed.reservation, scale) if proposed.reservation else "",
@@ -166,6 +246,9 @@ def _allocation_fields(
     sent = {
         name: data.get(f"{name}-{allocation.pk}", text).strip() for name, text in texts.items()
     }
+    # A form without scripts sends what the tier has moved, too; other shares are of the row.
+    if sent["shares"] == texts["shares"]:
+        sent["shares"] = moved.get(tier, sent["shares"])
     shares, wrong_shares = _shares(sent["shares"])
     reservation, wrong_reservation = _amount(sent["reservation"] or "0", scale)
     limit, wrong_limit = _amount(sent["limit"], scale) if sent["limit"] else (None, "")
@@ -196,6 +279,7 @@ def _allocation_fields(
                 most=str(_slider_shares(shares)) if name == "shares" else most,
                 step="50" if name == "shares" else "any",
                 error=wrong[name],
+                tier=tier if name == "shares" else "",
             )
             for name in texts
         ),

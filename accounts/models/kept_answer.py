@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.sealed_text import SealedTextField
 from accounts.models.token import Token
 
 LONGEST_KEY = 200
@@ -19,7 +20,8 @@ class KeptAnswer(models.Model):
     asked = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(default=0)
     headers = models.JSONField(default=dict)
-    body = models.TextField(blank=True)
+    # It may hold a secret that is shown once.
+    body = SealedTextField(blank=True)
     created_at = models.DateTimeField()
 
     objects = OrganisationOwnedQuerySet["KeptAnswer"].as_manager()

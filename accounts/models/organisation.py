@@ -27,7 +27,8 @@ class Organisation(models.Model):
     """A tenant: every other row belongs to exactly one.
 
     Of the quotas None is the default of the installation, and 0 means that there is none.
-    From `deletion_due_at` on it is deleted with all its rows.
+    From `deletion_due_at` on it is deleted with all its rows. The sample is one to try Sluice on,
+    which a program sends for.
     """
 
     slug = models.SlugField(unique=True)
@@ -38,6 +39,7 @@ class Organisation(models.Model):
     quota_series = models.PositiveBigIntegerField(null=True, blank=True)
     quota_hosts = models.PositiveBigIntegerField(null=True, blank=True)
     deletion_due_at = models.DateTimeField(null=True, blank=True)
+    is_sample = models.BooleanField(default=False, db_default=False)
 
     objects = OrganisationQuerySet.as_manager()
 
@@ -57,7 +59,10 @@ class OrganisationOwnedQuerySet(models.QuerySet[Row]):
 
 
 class Membership(models.Model):
-    """One person's role in one organisation; groups at the login provider may have given it."""
+    """One person's role in one organisation; groups at the login provider may have given it.
+
+    `tour_step` is where the person is in the tour of a sample, counted from 1.
+    """
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="memberships"
@@ -67,6 +72,8 @@ class Membership(models.Model):
     )
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
     from_groups = models.BooleanField(default=False, db_default=False)
+    tour_step = models.PositiveSmallIntegerField(default=1, db_default=1)
+    tour_closed = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["organisation", "user"]

@@ -23,16 +23,19 @@ def plan_deletion(
     slug: str,
     actor: Actor,
     now: datetime,
-    grace: timedelta = GRACE,
+    grace: timedelta | None = None,
 ) -> datetime:
     """From when on it is deleted; `slug` is what was typed to confirm it.
 
-    Whoever says it again does not move the time.
+    Without a stated grace a sample is deleted at once, for it can be had again. Whoever says it
+    again does not move the time.
     """
     actor.require(Action.DELETE_ORGANISATION)
     if slug != organisation.slug:
         raise AccountsError(f'to delete it, type its short name "{organisation.slug}"')
     row = Organisation.objects.select_for_update(no_key=True).get(pk=organisation.pk)
+    if grace is None:
+        grace = timedelta() if row.is_sample else GRACE
     if row.deletion_due_at is None or row.deletion_due_at > now + grace:
         row.deletion_due_at = now + grace
         row.save(update_fields=["deletion_due_at"])

@@ -41,6 +41,7 @@ SECRETS: Mapping[str, frozenset[str]] = {
     "advisor_enforcer": frozenset({"signing_key"}),
     # Who has the address of a chat service can write there.
     "advisor_notificationchannel": frozenset({"address", "secret"}),
+    "advisor_vcentersource": frozenset({"password"}),
 }
 """Columns that are left out: who has the file must not act as somebody."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ class NewOrganisation:
 
     organisation: Organisation
     admin_username: str
-    password: str | None
+    password: str | None = field(repr=False)
 
 
 def set_quotas(organisation: Organisation, quotas: Mapping[str, int | None]) -> None:

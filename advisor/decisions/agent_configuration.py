@@ -8,7 +8,11 @@ from typing import Any
 
 Tables = Mapping[str, Mapping[str, Any]]
 
-SERVER_FILES = {"token_file": "token", "signing_key_file": "signing-key"}
+SERVER_FILES = {
+    "token_file": "token",
+    "server_key_file": "server-key",
+    "report_key_file": "report-key",
+}
 READER_TABLE = {"on": True, "token_file": "ingest-token"}
 """Secrets lie in files beside the configuration."""
 

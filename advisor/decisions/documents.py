@@ -36,7 +36,6 @@ from enforcers.contract import (
     Unit,
     decode,
     read_support,
-    sign,
 )
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import Pool as WirePool
@@ -78,14 +77,14 @@ def publish_document(
 def current_document(
     *, host: Host, now: datetime, schema_version: int = DOCUMENT_VERSION
 ) -> PolicyDocument:
-    """The host's policy document with a fresh lease, signed with the host's key.
+    """The host's policy document with a fresh lease, to be signed (`signing.documents`).
 
     An agent of a former version is sent one that it can read.
     """
     published = publish_document(host=host, now=now)
     enforcer = host.enforcer
     Enforcer.objects.filter(pk=enforcer.pk).update(last_pull_at=now)
-    document = PolicyDocument(
+    return PolicyDocument(
         schema_version=schema_version,
         host=host.name,
         revision=published.revision,
@@ -99,7 +98,6 @@ def current_document(
         allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
         pools=tuple(decode(WirePool, item) for item in published.content.get("pools", ())),
     )
-    return sign(document, enforcer.signing_key.encode())
 
 
 def _content(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,8 @@ from ingest.core.lengths import (
     shortened,
 )
 from ingest.models import Host
+
+SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 1, 3600
 
 
 @transaction.atomic
@@ -299,6 +302,7 @@ def change_resource(
     capacity: float | None = None,
     threshold: float | None = None,
     threshold_mode: str | None = None,
+    window_s: float | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Resource:
     """Change settings of a resource; None keeps a value.
@@ -308,9 +312,11 @@ def change_resource(
     for name, value in {"capacity": capacity, "threshold": threshold}.items():
         if value is None:
             continue
-        if value <= 0:
+        if not 0 < value < math.inf:
             raise InventoryError(f"{resource}: the {name} must be above 0")
         setattr(resource, name, value)
+    if window_s is not None:
+        resource.window_s = _window(resource, window_s)
     if capacity is not None:
         resource.activity_floor = resource.traits.activity_floor(capacity)
     if threshold_mode is not None:
@@ -328,6 +334,14 @@ def change_resource(
     # What advice says of the former settings is looked for anew, on an idle resource too.
     ResourceStatus.objects.filter(resource=resource).update(other_advice_gaps={})
     return resource
+
+
+def _window(resource: Resource, window_s: float) -> float:
+    if not SHORTEST_WINDOW_S <= window_s <= LONGEST_WINDOW_S:
+        raise InventoryError(
+            f"{resource}: a window lasts {SHORTEST_WINDOW_S} to {LONGEST_WINDOW_S} s"
+        )
+    return window_s
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ its agent has, or the join token was made for this very host.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -29,13 +29,13 @@ class Asking:
 
     `collects` is what reads its samples, which need not be what was asked for: `why_collects`
     says why. `interfaces`, `disks` and `subtrees` are what its agent may change once a policy
-    says so.
+    says so, `interval_s` is between two samples; None leaves it to the agent.
     """
 
     host_name: str
     url: str
     address: str = ""
-    agent_token: str = ""
+    agent_token: str = field(default="", repr=False)
     clock: datetime | None = None
     collects: Collects = Collects.READER
     why_collects: str = ""
@@ -46,6 +46,7 @@ class Asking:
     interfaces: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
     subtrees: tuple[str, ...] = ()
+    interval_s: int | None = None
     state_dir: str = ""
     has_ca_file: bool = False
 
@@ -67,12 +68,15 @@ class Joined:
 
     host: Host
     mode: JoinMode
-    files: dict[str, str]
+    files: dict[str, str] = field(repr=False)
 
 
 @transaction.atomic
 def join(*, secret: str, asking: Asking, now: datetime) -> Joined:
-    """Connect a host, or say that it is connected. Raises JoinRefused and AlreadyExists."""
+    """Connect a host, or say that it is connected.
+
+    Raises JoinRefused and AlreadyExists, and EnrolmentRefused if nobody signs now.
+    """
     token = find_join_token(secret, now=now)
     organisation = Organisation.objects.get(pk=token.organisation_id)
     check_host_name(asking.host_name)
@@ -143,8 +147,7 @@ def _files(host: Host, token: JoinToken, asking: Asking, by: Actor) -> dict[str,
     enrolment = enroll(organisation=host.organisation, host_name=host.name, by=by)
     return {
         "agent.toml": _configuration(host, token, asking),
-        "token": enrolment.token,
-        "signing-key": enrolment.signing_key,
+        **enrolment.files(),
         "ingest-token": issue_reader_token(host=host, by=by),
     }
 
@@ -159,6 +162,8 @@ def _configuration(host: Host, token: JoinToken, asking: Asking) -> str:
     tables: dict[str, dict[str, Any]] = {"agent": agent, "server": server}
     if asking.collects == Collects.READER:
         tables["reader"] = dict(READER_TABLE)
+        if asking.interval_s is not None:
+            tables["reader"]["interval_s"] = asking.interval_s
     tables["tc_htb"] = {"interfaces": list(asking.interfaces)}
     tables["cgroup_io"] = {"subtrees": list(asking.subtrees), "devices": list(asking.disks)}
     return configuration_text(tables)

@@ -3,6 +3,7 @@ from advisor.core.detection.congestion import CongestionState as State
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
+from advisor.models.agent_key import AgentKey
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import (
     EvaluationGroup,
@@ -56,9 +57,11 @@ from advisor.models.rejudgement import (
     IncidentVersion,
     LateChange,
 )
-from advisor.models.report import ReportDelivery, ReportSubscription, SharedReport
+from advisor.models.report import ReportDelivery, ReportSubscription, SharedKind, SharedReport
 from advisor.models.resource import Attachment, Resource, SharedAlarmBudget
 from advisor.models.rollout import PolicyChange, PolicyRollout, RolloutHost, RolloutTerms
+from advisor.models.saved_view import SavedView
+from advisor.models.source import VcenterSource
 from advisor.models.team import Team
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 from advisor.models.workload_rules import WorkloadRules
@@ -67,6 +70,7 @@ __all__ = [
     "OPEN_STATES",
     "POLICY_TOPIC",
     "AdapterKind",
+    "AgentKey",
     "Allocation",
     "Attachment",
     "ChannelKind",
@@ -121,8 +125,10 @@ __all__ = [
     "ResourceStatus",
     "RolloutHost",
     "RolloutTerms",
+    "SavedView",
     "Shard",
     "SharedAlarmBudget",
+    "SharedKind",
     "SharedReport",
     "StaleDay",
     "State",
@@ -134,6 +140,7 @@ __all__ = [
     "ToldIncident",
     "Track",
     "Unit",
+    "VcenterSource",
     "Workload",
     "WorkloadKind",
     "WorkloadRules",

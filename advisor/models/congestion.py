@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
@@ -222,7 +224,8 @@ class Incident(models.Model):
     each window. `signals` are those of an uplink in its windows. `external` is None on an uplink,
     and until external load was checked. `peak_value` is None if no I/O completed in any window,
     `threshold` if unknown. One that samples which came late disproved is withdrawn: only `every`
-    has it.
+    has it. `cause` says whom the study at `cause_found_at` accuses and why; None before the first
+    one, and where too little is known to tell.
     """
 
     organisation = models.ForeignKey(
@@ -250,6 +253,8 @@ class Incident(models.Model):
     looked_outside_until = models.DateTimeField(
         null=True, help_text="The end of the windows that `external` is about"
     )
+    cause = models.JSONField(null=True, help_text="Whom the newest study accuses, and why")
+    cause_found_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     objects = IncidentsInForce.from_queryset(OrganisationOwnedQuerySet)()
@@ -272,3 +277,20 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource} from {self.started_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def culprits(self) -> list[dict[str, Any]]:
+        """Whom to name, the first first: who causes it; if that is not known, who took most.
+
+        Each is as in `aggressors`; of one who is not in them, only its share is known.
+        """
+        if self.cause is None:
+            return list(self.aggressors)
+        took = {one["workload"]: one for one in self.aggressors}
+        return [took.get(one["workload"], one) for one in self.cause["aggressors"]]
+
+    @property
+    def only_took_more(self) -> list[dict[str, Any]]:
+        """Who took more than its due, and is no cause; empty if the cause is not known."""
+        named = {one["workload"] for one in self.culprits}
+        return [one for one in self.aggressors if one["workload"] not in named]

@@ -6,6 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.sealed_text import SealedTextField
 from advisor.core.digest import MORNING, Digest, Rhythm
 from advisor.core.notifying import News, Severity
 from advisor.models.choices import choices_of
@@ -46,8 +47,9 @@ class NotificationChannel(models.Model):
     )
     name = models.CharField(max_length=LONGEST_STATED_NAME)
     kind = models.CharField(max_length=10, choices=ChannelKind.choices)
-    address = models.CharField(max_length=LONGEST_ADDRESS)
-    secret = models.CharField(max_length=100, blank=True, default="")
+    # That of a service holds what lets one write there.
+    address = SealedTextField()
+    secret = SealedTextField(blank=True, default="")
     rhythm = models.CharField(
         max_length=4,
         choices=choices_of(Rhythm),

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.sealed_text import SealedTextField
 from advisor.models.recommendation import Recommendation
 from advisor.models.resource import Resource
 from ingest.models.host import Host
@@ -78,6 +79,7 @@ class Policy(models.Model):
 
 
 def new_signing_key() -> str:
+    """Named by the first migration alone."""
     return secrets.token_hex(32)
 
 
@@ -85,7 +87,8 @@ class Enforcer(models.Model):
     """The agent of one host: its signing key, what it can enforce, and when it last reported."""
 
     host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="enforcer")
-    signing_key = models.CharField(max_length=64, default=new_signing_key)
+    # Shared with an agent that was enrolled before keys of Ed25519; empty for others.
+    signing_key = SealedTextField(blank=True, default="")
     lease_s = models.PositiveIntegerField(default=900)
     dry_run = models.BooleanField(default=False)
     agent_version = models.CharField(max_length=40, blank=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from django.core.validators import MaxValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
-from advisor.core.reporting.schedule import Every
+from advisor.core.reporting.schedule import LONGEST_TAG, Every
 from advisor.models.choices import choices_of
 from advisor.models.notification import LONGEST_REASON, Delivery, NotificationChannel
 from advisor.models.team import Team
 from ingest.core.lengths import LONGEST_STATED_NAME
-
-LONGEST_TAG = 300
 
 
 class ReportSubscription(models.Model):
@@ -58,13 +58,16 @@ class ReportSubscription(models.Model):
 
 
 class ReportDelivery(models.Model):
-    """The message that brings a report, and its file until it is sent or given up."""
+    """The message that brings a report, and its file until it is sent or given up.
+
+    One without a subscription was sent once, because somebody asked.
+    """
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="report_deliveries"
     )
     subscription = models.ForeignKey(
-        ReportSubscription, on_delete=models.CASCADE, related_name="deliveries"
+        ReportSubscription, null=True, on_delete=models.CASCADE, related_name="deliveries"
     )
     delivery = models.OneToOneField(Delivery, on_delete=models.CASCADE, related_name="report")
     html = models.TextField(blank=True, default="")
@@ -77,14 +80,37 @@ class ReportDelivery(models.Model):
         ordering = ["pk"]
 
     def __str__(self) -> str:
-        return f"{self.subscription}, {self.file_name}"
+        return f"{self.subscription or 'once'}, {self.file_name}"
+
+
+class SharedKind(StrEnum):
+    """What a link opens."""
+
+    REPORT = "report"
+    INCIDENT = "incident"
+    PROOF = "proof"
+
+    @property
+    def words(self) -> str:
+        """It in a sentence."""
+        return "an incident" if self is SharedKind.INCIDENT else f"a {self.value}"
 
 
 class SharedReport(models.Model):
-    """A report as it was when it was shared: a link opens it without a login until it expires."""
+    """A report as it was when it was shared: a link opens it without a login until it expires.
+
+    Of another `kind` it is an incident, or the proof of what a customer was promised and got.
+    """
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="shared_reports"
+    )
+    # A worker of the version before, which still runs during an upgrade, shares reports alone.
+    kind = models.CharField(
+        max_length=10,
+        choices=choices_of(SharedKind),
+        default=SharedKind.REPORT,
+        db_default=models.Value("report"),
     )
     title = models.CharField(max_length=LONGEST_STATED_NAME * 3)
     written = models.JSONField()

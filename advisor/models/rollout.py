@@ -15,12 +15,14 @@ from ingest.models.host import Host
 
 STAGE_S = 600.0
 LONGEST_STAGE_S = 3600.0
+SETTLE_S = 300.0
 
 
 class RolloutTerms(models.Model):
     """How an organisation rolls policies out, and whether somebody has stopped that.
 
     After `longest_s` a stage of which too little is known goes on only if `goes_on_unsure`.
+    What is measured within `settle_s` after a policy was applied scores no prediction.
     """
 
     organisation = models.OneToOneField(
@@ -30,6 +32,7 @@ class RolloutTerms(models.Model):
     stage_s = models.FloatField(default=STAGE_S, validators=[MinValueValidator(1.0)])
     longest_s = models.FloatField(default=LONGEST_STAGE_S, validators=[MinValueValidator(1.0)])
     goes_on_unsure = models.BooleanField(default=False)
+    settle_s = models.FloatField(default=SETTLE_S, validators=[MinValueValidator(1.0)])
     stopped_at = models.DateTimeField(null=True, blank=True)
     stopped_by = models.CharField(max_length=150, blank=True)
     stop_reason = models.TextField(blank=True)

@@ -165,6 +165,10 @@ WORKLOAD_DETAILS = (
 """Of allocations with their workloads, what few pages show and takes long to read."""
 
 
+WIRE_PREFIX = "allocation-"
+"""What stands before the number of an allocation on the wire."""
+
+
 def allocation_id(allocation: Allocation) -> str:
     """The name of an allocation on the wire."""
     return allocation_key(allocation.pk)
@@ -172,7 +176,7 @@ def allocation_id(allocation: Allocation) -> str:
 
 def allocation_key(pk: int) -> str:
     """The name on the wire of the allocation with this number."""
-    return f"allocation-{pk}"
+    return f"{WIRE_PREFIX}{pk}"
 
 
 _PREFIXES = ("allocation", "claim")

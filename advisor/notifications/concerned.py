@@ -52,7 +52,8 @@ def tags_of_incidents(
 
 
 def _parties(incident: Incident) -> set[str]:
-    return {str(one["workload"]) for one in (*incident.aggressors, *incident.victims)}
+    parties = (*incident.culprits, *incident.only_took_more, *incident.victims)
+    return {str(one["workload"]) for one in parties}
 
 
 def _tags_of_users(resources: set[int]) -> Mapping[int, set[str]]:

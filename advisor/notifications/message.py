@@ -154,9 +154,10 @@ def _sentence(incident: Incident, trouble: Trouble, news: News, now: datetime) -
 
 def _parties(incident: Incident) -> list[str]:
     found = []
-    if incident.aggressors:
-        names = [str(one["workload"]) for one in incident.aggressors]
-        found.append(f"More than its due takes: {listed(names[:3])}{_more(names, 3)}.")
+    if culprits := incident.culprits:
+        names = [str(one["workload"]) for one in culprits]
+        said = "More than its due takes" if incident.cause is None else "It is caused by"
+        found.append(f"{said}: {listed(names[:3])}{_more(names, 3)}.")
     if incident.victims:
         names = [str(one["workload"]) for one in incident.victims]
         found.append(f"Less than its due gets: {listed(names[:5])}{_more(names, 5)}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -42,7 +42,7 @@ class StatedChannel:
     """A channel as it is now; `secret` is one that was made by this, and is told this once."""
 
     row: NotificationChannel
-    secret: str = ""
+    secret: str = field(default="", repr=False)
 
 
 @transaction.atomic
@@ -63,7 +63,7 @@ def state_channel(
     actor.require(Action.MANAGE_NOTIFICATIONS)
     former = NotificationChannel.objects.filter(organisation=organisation, name=name)
     if not address:
-        address = former.filter(kind=kind).values_list("address", flat=True).first() or ""
+        address = next((row.address for row in former.filter(kind=kind)), "")
     for problem in _problems_of_channel(name, kind, address, digest):
         raise DecisionRefused(problem)
     row, is_new = NotificationChannel.objects.get_or_create(

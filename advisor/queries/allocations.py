@@ -115,7 +115,7 @@ def _roles(incident: Incident | None) -> dict[str, str]:
         return {}
     roles = {
         item["workload"]: _share(item, "part_ratio", "uses {}", "uses too much")
-        for item in incident.aggressors
+        for item in incident.culprits
     }
     for item in incident.victims:
         roles[item["workload"]] = _share(

@@ -48,13 +48,14 @@ def chart_set(
     span = ChartSpan(since=since, until=until, points=points)
     grid = span.grid(step_s, finest_s=resource.window_s)
     draw = _CHARTS_OF[resource.traits.reader.measurement]
-    charts = draw(_figures(resource, grid), now)
+    charts = draw(resource_figures(resource, grid), now)
     incidents = incidents_by_resource([resource.pk], since=since, until=until)
     return charts_on(grid, charts, incidents[resource.pk])
 
 
-def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
-    attachments = list(resource.attachments.select_related("host"))
+def resource_figures(resource: Resource, grid: Grid) -> ResourceFigures:
+    """What the devices and workloads of the resource did in each window of the grid."""
+    attachments = list(resource.attachments.select_related("host__enforcer"))
     allocations = allocations_in_order(resource)
     subjects = rate_subjects(allocations, cgroup_device_numbers(allocations, attachments))
     wanted = defaultdict(list, subjects.wanted)

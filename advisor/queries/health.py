@@ -19,6 +19,7 @@ from accounts.models import Organisation
 from advisor.core.freshness import STALE_AFTER, is_stale
 from advisor.core.health.distribution import bucket_quantile_s, quantile_s
 from advisor.core.health.figures import (
+    Backups,
     Evaluation,
     Failure,
     Figures,
@@ -34,6 +35,7 @@ from advisor.core.health.figures import (
 )
 from advisor.models import FailedWork, Resource
 from advisor.pipeline import work_figures
+from advisor.pipeline.backup_state import read_last, read_log
 from ingest.core.quota.limits import WORDS
 from ingest.models import Host
 from ingest.quotas.figures import quota_figures
@@ -60,6 +62,7 @@ def health_figures(
         ingest=_ingest(organisation, now),
         quotas=_quotas(organisation, now),
         storage=_storage(),
+        backups=_backups(now),
         failing=_failing(organisation),
         failing_installation=_failing(None),
         failures=tuple(
@@ -214,6 +217,27 @@ def _storage() -> Storage:
         free_bytes=usage.free if usage else None,
         total_bytes=usage.total if usage else None,
         database_bytes=database_bytes,
+    )
+
+
+def _backups(now: datetime) -> Backups | None:
+    """None where Sluice makes no backups; before the keeper looked once it is silent."""
+    if not settings.BACKUP_TARGET:
+        return None
+    folder = settings.DATA_DIR.backup
+    last, log = read_last(folder), read_log(folder)
+
+    def since_s(at: datetime | None) -> float | None:
+        return None if at is None else max(0.0, (now - at).total_seconds())
+
+    hours = settings.BACKUP_EVERY_HOURS
+    return Backups(
+        period_s=hours * 3600.0 if hours else None,
+        age_s=since_s(last.made_at),
+        expected_s=0.0 if log is None else since_s(log.since) or 0.0,
+        log_waiting_s=None if log is None else since_s(log.waiting_since),
+        silent_s=0.0 if log is None else since_s(log.looked_at) or 0.0,
+        has_failed=last.failed_at is not None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,11 +14,12 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
 from advisor.core.join_checklist import CLOCK_TOLERANCE
+from advisor.core.quantity import format_rate
 from advisor.history.policy_reports import REPORT_GRACE
 from advisor.history.shared_names import is_shared, shared_sentence
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
-from enforcers.contract import POOL, MechanismSupport, Outcome, read_support
+from enforcers.contract import POOL, CorrectedModel, MechanismSupport, Outcome, read_support
 from ingest.models import Host
 
 
@@ -67,6 +68,7 @@ class HostHealth:
     allocation_count: int
     drift_count: int
     mechanisms: tuple[MechanismSupport, ...]
+    corrected: tuple[str, ...]
     left_out: tuple[str, ...]
 
     @property
@@ -190,6 +192,7 @@ def _health(
     drifted = [row for row in records if row.outcome in _BAD_OUTCOMES]
     published = document.revision if document else None
     left_out = document.left_out if document else ()
+    support = read_support(enforcer.support if enforcer else [])
     state, reason = _agent_state(enforcer, published, drifted, has_rows=bool(records), now=now)
     if left_out and state in {AgentState.ENFORCING, AgentState.IDLE}:
         state, reason = AgentState.FAILING, f"{left_out[0]}."
@@ -208,7 +211,8 @@ def _health(
         applied_revision=enforcer.applied_revision if enforcer else None,
         allocation_count=len(records),
         drift_count=len(drifted),
-        mechanisms=tuple(map(_with_selectors, read_support(enforcer.support if enforcer else []))),
+        mechanisms=tuple(map(_with_selectors, support)),
+        corrected=tuple(_correction(one) for item in support for one in item.corrected or ()),
         left_out=left_out,
     )
 
@@ -252,6 +256,20 @@ def _drift_sentence(drifted: list[ComplianceRecord]) -> str:
     count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
     outcome = first.outcome.replace("_", " ")
     return f"{count} {outcome}: {first.reason or 'the agent gave no reason'}"
+
+
+def _correction(found: CorrectedModel) -> str:
+    """That a device does less than is stated, in a sentence for its host's page."""
+    unit = str(found.unit)
+    stated, real, model = (
+        format_rate(value, unit) for value in (found.stated, found.real, found.model)
+    )
+    took = duration_text(timedelta(seconds=found.after_s))
+    return (
+        f"{found.device}: stated capacity {stated}, measured {real} under full load. "
+        f"The agent corrected its model after {took} and uses {model}; set the capacity to "
+        "the measured one."
+    )
 
 
 def _with_selectors(support: MechanismSupport) -> MechanismSupport:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Case, When
+from django.db.models.fields.json import KT
+
 from advisor.models import Incident
 from advisor.models.incident_note import IncidentNote
 
@@ -36,6 +39,12 @@ class Past:
     rows: Sequence[Earlier]
     aggressor: str
     is_cut: bool
+
+    @property
+    def last_night(self) -> Earlier | None:
+        """The newest with the same main aggressor at this time of day."""
+        alike = (one for one in self.rows if one.same_aggressor and one.same_hour)
+        return next(alike, None)
 
     @property
     def text(self) -> str:
@@ -77,10 +86,15 @@ def past_of(incident: Incident) -> Past:
         started_at__gte=incident.started_at - BACK,
     )
     # Of a hundred aggressors the first alone is read.
+    first_named = Case(
+        When(cause__isnull=True, then=KT("aggressors__0__workload")),
+        default=KT("cause__aggressors__0__workload"),
+    )
     found = before.order_by("-started_at").values_list(
-        "pk", "started_at", "ended_at", "peak_value", "aggressors__0__workload"
+        "pk", "started_at", "ended_at", "peak_value", first_named
     )[: MOST_BEFORE + 1]
-    aggressor = str(incident.aggressors[0]["workload"]) if incident.aggressors else ""
+    culprits = incident.culprits
+    aggressor = str(culprits[0]["workload"]) if culprits else ""
     rows = [
         Earlier(
             pk=pk, started_at=started_at, ended_at=ended_at, peak_value=peak_value,

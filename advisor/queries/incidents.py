@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.detection.nic_signals import signal_text
+from advisor.core.reporting.promise import lost_minutes
 from advisor.models import (
     POLICY_TOPIC,
     Incident,
@@ -28,7 +29,8 @@ from advisor.queries.scope import Scope
 class Party:
     """A workload in an incident with its means over it, in the resource's unit.
 
-    Victims have a reservation and the fraction of their entitlement that they missed; aggressors
+    Victims have a reservation and the fraction of their entitlement that they missed, and may have
+    been seen to wait, so that it is known that they want more; aggressors
     have their share of device time and of everything taken above entitlements.
     """
 
@@ -37,6 +39,7 @@ class Party:
     entitlement: float | None
     reservation: float | None
     shortfall_ratio: float | None
+    is_demand_known: bool | None
     part_ratio: float | None
     excess_ratio: float | None
 
@@ -69,6 +72,7 @@ class PartyLines(Sequence[Party]):
             entitlement=item.get("entitlement"),
             reservation=item.get("reservation"),
             shortfall_ratio=item.get("shortfall_ratio"),
+            is_demand_known=item.get("is_demand_known"),
             part_ratio=item.get("part_ratio"),
             excess_ratio=item.get("excess_ratio"),
         )
@@ -77,6 +81,11 @@ class PartyLines(Sequence[Party]):
     def names(self) -> list[str]:
         """Those of all."""
         return [item["workload"] for item in self.stored]
+
+    @property
+    def has_unknown_demand(self) -> bool:
+        """Whether of some victim nothing showed that it waited."""
+        return any(item.get("is_demand_known") is False for item in self.stored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +102,10 @@ class SignalLine:
 class IncidentLine:
     """One incident; `current` is the resource now, and counts only while the incident is open.
 
-    `muting` says whether a maintenance window explains it, so that it is no alarm; `outside` is
-    the evidence of external load, empty without.
+    `aggressors` are those who cause it, where that was studied, and then `cause` is the reason;
+    others took more than their due, and are no cause. Where it is not known, all who took more are
+    aggressors. `muting` says whether a maintenance window explains it, so that it is no alarm;
+    `outside` is the evidence of external load, empty without.
     """
 
     pk: int
@@ -107,6 +118,8 @@ class IncidentLine:
     stalled_windows: int
     victims: PartyLines
     aggressors: PartyLines
+    only_took_more: PartyLines
+    cause: str | None
     signals: tuple[SignalLine, ...]
     recommendation_pk: int | None
     muting: Muting
@@ -147,8 +160,34 @@ class IncidentLine:
         return self.aggressors[0] if self.aggressors else None
 
     @property
+    def why_nobody(self) -> str:
+        """Why there is no aggressor."""
+        if self.cause is None:
+            return "nobody took more than it was entitled to"
+        return f"no cause identified: {self.cause}"
+
+    @property
     def victim_names(self) -> list[str]:
         return self.victims.names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affected:
+    """A victim, and the minutes of full service that the incident took from it."""
+
+    party: Party
+    lost_min: float
+
+
+def affected_by(line: IncidentLine, *, now: datetime) -> list[Affected]:
+    """The victims, who lost most first; planned maintenance takes nothing, as in reports."""
+    lasted_min = ((line.ended_at or now) - line.started_at).total_seconds() / 60
+    of_min = 0.0 if line.muting.maintenance else lasted_min
+    found = [
+        Affected(party=one, lost_min=lost_minutes(one.shortfall_ratio or 0.0, of_min=of_min))
+        for one in line.victims
+    ]
+    return sorted(found, key=lambda one: -(one.party.shortfall_ratio or 0.0))
 
 
 def incident_rows(scope: Scope) -> QuerySet[Incident]:
@@ -201,7 +240,9 @@ def _line(
         threshold=row.threshold,
         stalled_windows=row.stalled_windows,
         victims=PartyLines(row.victims),
-        aggressors=PartyLines(row.aggressors),
+        aggressors=PartyLines(row.culprits),
+        only_took_more=PartyLines(row.only_took_more),
+        cause=None if row.cause is None else row.cause["reason"],
         signals=signal_lines(row),
         recommendation_pk=recommendation_pk,
         muting=muting_of(row, planned, now=now),

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Case, IntegerField, Value, When
 
 from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
-from advisor.advice.shared.decide.recommended_allocation import DRAFT
+from advisor.advice.shared.decide.recommended_allocation import DRAFT, RecommendedAllocation
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, from_plain, loads
 from advisor.core.enumeration import clauses
@@ -20,6 +20,7 @@ from advisor.core.pools import PoolTerms, changed_pools
 from advisor.history.held_policies import WITH_ROLLOUT
 from advisor.models import (
     OPEN_STATES,
+    POLICY_TOPIC,
     Allocation,
     ComplianceRecord,
     Policy,
@@ -155,6 +156,12 @@ def _answer(row: Recommendation) -> Answer | PolicyDraft | None:
         return loads(Answer, row.answer)
     except CanonicalError:
         return None
+
+
+def stored_items(row: Recommendation) -> tuple[RecommendedAllocation, ...] | None:
+    """What each allocation is to get; None if it is no policy, or cannot be read."""
+    answer = _answer(row) if row.topic == POLICY_TOPIC else None
+    return answer.allocations if answer else None
 
 
 def _allocations(answer: Answer | PolicyDraft | None) -> list[Allocation]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from advisor.core.natural_order import natural_key
 from advisor.core.reporting.period import Period
 from advisor.core.reporting.promise import PromiseMinutes, added
-from advisor.core.reporting.report import Report, ReportedWorkload
+from advisor.core.reporting.report import Report, ReportedActions, ReportedWorkload
 from advisor.history.stored.retention import exact_since
 from advisor.models import Allocation, Workload
 from advisor.queries.report_incidents import Losses, read_losses
@@ -26,12 +26,17 @@ NOT_MEASURED = "not measured"
 NEVER_ASKED = "it never wanted as much as is reserved"
 
 
-def read_report(subject: ReportSubject, period: Period, *, now: datetime) -> Report:
-    """The subject's report, the workloads with most that was missed first."""
+def read_report(
+    subject: ReportSubject, period: Period, *, now: datetime, promises_only: bool = False
+) -> Report:
+    """The subject's report, the workloads with most that was missed first.
+
+    With `promises_only` it says nothing of latencies, of what was done and of what becomes full.
+    """
     reported = reported_of(subject, since=period.since)
     minutes = read_promise_minutes(reported.allocations, period)
     losses = read_losses(subject, reported, period, now=now)
-    resources = reported_resources(subject, reported)
+    resources = [] if promises_only else reported_resources(subject, reported)
     lines = [
         _line(reported.workloads[key], own, minutes, losses) for key, own in reported.by_workload()
     ]
@@ -46,8 +51,10 @@ def read_report(subject: ReportSubject, period: Period, *, now: datetime) -> Rep
         incidents=losses.incidents,
         gaps=tuple(_gaps(subject, period, lines, now=now)),
         latencies=tuple(read_latencies(resources, period)),
-        actions=read_actions(subject, reported, resources, period),
-        full_days=tuple(read_full_days(resources)),
+        actions=read_actions(subject, reported, resources, period)
+        if resources
+        else ReportedActions(),
+        full_days=tuple(read_full_days(resources)) if resources else (),
     )
 
 

@@ -80,7 +80,8 @@ def read_losses(
 
 
 def _parties(row: Incident, reported: Reported) -> Collection[int]:
-    names = [one["workload"] for one in (*row.victims, *row.aggressors)]
+    parties = (*row.victims, *row.culprits, *row.only_took_more)
+    names = [one["workload"] for one in parties]
     found = (reported.named(name, at=row.started_at) for name in names)
     return {one for one in found if one is not None}
 
@@ -103,7 +104,7 @@ def _reported(
     maintenance = muting_of(row, planned, now=now).maintenance or ""
     own = _shortfalls(row, reported)
     lost = sum(lost_minutes(ratio, of_min=minutes) for _, ratio in own)
-    culprits = [workload_words(one["workload"]) for one in row.aggressors]
+    culprits = [workload_words(one["workload"]) for one in row.culprits]
     if comes_from_outside(row):
         culprits.insert(0, OUTSIDE)
     return ReportedIncident(

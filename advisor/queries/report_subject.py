@@ -17,23 +17,25 @@ from advisor.queries.teams import owned_by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSubject:
-    """The workloads that a report is about: of the team, with the tag, of both, or all."""
+    """The workloads that a report is about: one, those of a team or with a tag, or all."""
 
     organisation: Organisation
     team: Team | None = None
     tag: str = ""
+    workload: Workload | None = None
 
     @property
     def text(self) -> str:
         """What it is called."""
         parts = [f"team {self.team.name}"] if self.team else []
         parts += [f"workloads with {self.tag}"] if self.tag else []
+        parts += [f"workload {self.workload.name}"] if self.workload else []
         return ", ".join(parts) or "all workloads"
 
     @property
     def is_whole(self) -> bool:
         """Whether it is about all of the organisation."""
-        return self.team is None and not self.tag
+        return self.team is None and not self.tag and self.workload is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,8 @@ def reported_of(
     rows = Workload.objects.filter(was_there, organisation=subject.organisation)
     if subject.team is not None:
         rows = owned_by(rows, subject.team)
+    if subject.workload is not None:
+        rows = rows.filter(pk=subject.workload.pk)
     if subject.tag:
         rows = rows.filter(tags__has_key=subject.tag)
     workloads = {one.pk: one for one in rows.only("name", "tier", "identity").order_by("name")}

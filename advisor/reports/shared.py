@@ -1,7 +1,7 @@
-"""Links that open a report without a login, until they expire or are taken back.
+"""Links that open a report, an incident or a proof without a login, until they expire.
 
-A link is signed and names a stored report. Who has it sees the report as it was when it was
-shared, and nothing else.
+A link is signed and names what is stored. Who has it sees that as it was when it was shared, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -18,13 +18,21 @@ from accounts.roles import Action
 from accounts.services.audit import record
 from advisor.core.canonical import from_plain, to_plain
 from advisor.errors import DecisionRefused
-from advisor.models import SharedReport
+from advisor.models import SharedKind, SharedReport
 from advisor.reports.written import WrittenReport
+from advisor.reports.written_incident import WrittenIncident
+from advisor.reports.written_proof import WrittenProof
 
 SALT = "sluice.shared-report"
 DAYS = (7, 30, 90)
 """For so long a link may open a report."""
 LONGEST_TITLE = 600
+Shared = WrittenReport | WrittenIncident | WrittenProof
+_KINDS: dict[SharedKind, type[Shared]] = {
+    SharedKind.REPORT: WrittenReport,
+    SharedKind.INCIDENT: WrittenIncident,
+    SharedKind.PROOF: WrittenProof,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +47,24 @@ class NamedReport:
 def share(
     *,
     organisation: Organisation,
-    report: WrittenReport,
+    shared: Shared,
     days: int,
     actor: Actor,
     now: datetime,
 ) -> SharedReport:
-    """Store the report, for who has the link to it."""
+    """Store what is shared, for who has the link to it."""
     actor.require(Action.MANAGE_NOTIFICATIONS)
+    kind = next(kind for kind, own in _KINDS.items() if isinstance(shared, own))
     if days not in DAYS:
-        raise DecisionRefused(f"a link opens a report for {', '.join(map(str, DAYS))} days")
-    title = f"{report.words.title}, {report.words.days}"[:LONGEST_TITLE]
+        raise DecisionRefused(f"a link opens {kind.words} for {', '.join(map(str, DAYS))} days")
+    title = shared.title[:LONGEST_TITLE]
     row = SharedReport.objects.create(
-        organisation=organisation, title=title, written=to_plain(report), made_by=actor.name,
-        made_at=now, expires_at=now + timedelta(days=days),
+        organisation=organisation, kind=kind, title=title, written=to_plain(shared),
+        made_by=actor.name, made_at=now, expires_at=now + timedelta(days=days),
     )  # fmt: skip
     record(
-        organisation=organisation, actor=actor, action="share a report by a link", subject=title,
-        now=now, details={"report": row.pk, "days": days},
+        organisation=organisation, actor=actor, action=f"share {kind.words} by a link",
+        subject=title, now=now, details={"report": row.pk, "days": days},
     )  # fmt: skip
     return row
 
@@ -86,12 +95,12 @@ def named_by(secret: str) -> NamedReport | None:
     return NamedReport(organisation=organisation, report=report)
 
 
-def opened(named: NamedReport, *, now: datetime) -> WrittenReport | None:
-    """The report that a link opens now; None after its end."""
+def opened(named: NamedReport, *, now: datetime) -> Shared | None:
+    """What a link opens now; None after its end."""
     row = SharedReport.objects.filter(
         pk=named.report, organisation=named.organisation, taken_back_at=None, expires_at__gt=now
     ).first()
-    return None if row is None else from_plain(WrittenReport, row.written)
+    return None if row is None else from_plain(_KINDS[SharedKind(row.kind)], row.written)
 
 
 def forget_expired(*, now: datetime) -> None:

@@ -18,6 +18,11 @@ class WrittenReport:
     csv: str
     file_name: str
 
+    @property
+    def title(self) -> str:
+        """What a list of reports calls it."""
+        return f"{self.words.title}, {self.words.days}"
+
 
 def written(report: Report) -> WrittenReport:
     """The report in words."""

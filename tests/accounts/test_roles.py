@@ -12,7 +12,7 @@ ALLOWED = {
     Role.ADMIN: {
         Action.DECIDE,
         Action.MANAGE_MEMBERS, Action.MANAGE_TOKENS, Action.MANAGE_NOTIFICATIONS,
-        Action.MANAGE_LADDER, Action.CARRY_OUT,
+        Action.MANAGE_LADDER, Action.CARRY_OUT, Action.MANAGE_SOURCES,
     },
     Role.OWNER: set(Action),
 }  # fmt: skip

@@ -45,10 +45,11 @@ def test_everybody_makes_and_revokes_tokens_that_act_as_themselves(
         organisation=tenant.organisation, name="laptop", scope=Scope.WRITE, username="alice", by=by
     )
     seen = list(tokens_for(tenant.organisation, by).filter(name="laptop"))
-    revoke_token(organisation=tenant.organisation, pk=token.pk, now=now(), by=by)
+    at = now()
+    revoke_token(organisation=tenant.organisation, pk=token.pk, now=at, by=by)
 
     assert (seen, token.made_by) == ([token], "alice")
-    assert Token.objects.get(pk=token.pk).revoked_at == now()
+    assert Token.objects.get(pk=token.pk).revoked_at == at
 
 
 @pytest.mark.parametrize("role", list(Role))

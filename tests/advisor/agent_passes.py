@@ -35,11 +35,12 @@ def agent_pass(
     held_document: PolicyDocument | None = None,
     shown: Mapping[str, Setting] | None = None,
     rates: Mapping[str, float] | None = None,
+    waits: bool = True,
 ) -> PolicyDocument:
     """The host reports this outcome for every allocation of the document that it holds.
 
     That is a fresh one unless another is given. By workload the kernel shows something else than
-    what was applied, and rates were measured, all of them with a queue.
+    what was applied, and rates were measured; all of them with a queue if it waits, else none.
     """
     document = held_document or current_document(host=host, now=at)
     held = outcome in HELD and not dry_run
@@ -54,7 +55,7 @@ def agent_pass(
                 desired=wanted,
                 applied=wanted if held else None,
                 read_back=(shown or {}).get(item.workload, wanted) if held else None,
-                measured=_measured((rates or {}).get(item.workload)),
+                measured=_measured((rates or {}).get(item.workload), waits=waits),
                 outcome=outcome,
                 reason=reason,
                 controls=ControlOutcomes.all_as(ControlOutcome(outcome=outcome, reason=reason)),
@@ -75,22 +76,29 @@ def agent_pass(
     return document
 
 
-def _measured(rate: float | None) -> Measurement | None:
+def _measured(rate: float | None, *, waits: bool) -> Measurement | None:
     if rate is None:
         return None
     return Measurement(
         rate=rate,
-        window_s=30.0,
+        window_s=60.0,
         sample_count=4,
-        backlogged_samples=4,
+        backlogged_samples=4 if waits else 0,
         backlog_bytes=0,
         drops=0,
         overlimits=0,
     )
 
 
-def agent_works(host: Host, *, since: datetime, until: datetime) -> None:
+def agent_works(
+    host: Host,
+    *,
+    since: datetime,
+    until: datetime,
+    rates: Mapping[str, float] | None = None,
+    waits: bool = True,
+) -> None:
     """It applies what it pulled at `since`, and finds it unchanged every minute until `until`."""
-    agent_pass(host, at=since, outcome=Outcome.APPLIED)
+    agent_pass(host, at=since, outcome=Outcome.APPLIED, rates=rates, waits=waits)
     for number in range(1, int((until - since) / EVERY) + 1):
-        agent_pass(host, at=since + number * EVERY)
+        agent_pass(host, at=since + number * EVERY, rates=rates, waits=waits)

@@ -35,8 +35,9 @@ def scored(
     rates += [{"measured": 100.0, "interval": told, "unsure": "0 of 4 calm windows"}] * 20
     PredictionScore.objects.create(
         recommendation=row, scored_at=NOW, began_at=NOW - timedelta(hours=1), ended_at=NOW,
-        windows=60, capacity=1000.0, rates=rates, confidence=0.5, error_ratio=0.0,
-        worst_error_ratio=0.0, bias_ratio=0.0, skill_ratio=None, held=True,
+        windows=60, less_load_windows=0, unknown_load_windows=0, capacity=1000.0, rates=rates,
+        confidence=0.5, error_ratio=0.0, worst_error_ratio=0.0, bias_ratio=0.0, skill_ratio=None,
+        held=True,
     )  # fmt: skip
     return row
 

@@ -11,10 +11,12 @@ from django.core.management import CommandError, call_command, load_command_clas
 
 from accounts.models import Organisation, Token
 from advisor.decisions import inventory
-from advisor.models import Enforcer, IoCount, LimitScope, Policy, Resource, ThresholdMode
+from advisor.models import AgentKey, IoCount, LimitScope, Policy, Resource, ThresholdMode
+from enforcers import ed25519
 from enforcers.config import load
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.signature import ServerKey
 from tests.advisor.agent_passes import agent_pass
 from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 
@@ -340,7 +342,10 @@ def test_enrolment_is_a_configuration_that_the_agent_accepts(
     assert (config.host, config.poll_s, config.report_s) == ("h1", 2.0, 5.0)
     assert config.mechanisms["tc_htb"] == HtbConfig(interfaces=frozenset({"up0"}))
     assert Token.objects.valid(config.server.token, now=NOW).host == cluster.enrolment.host
-    assert config.server.signing_key.decode() == Enforcer.objects.get().signing_key
+    key = AgentKey.objects.latest("pk")
+    assert config.server.document_key == ServerKey(public=bytes.fromhex(key.public_key))
+    assert config.server.report_key is not None
+    assert ed25519.public_key(config.server.report_key).hex() == key.report_key
 
 
 def test_enrolment_allows_what_a_mechanism_may_touch(cluster: Cluster, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def migrated_again(transactional_db: None) -> Iterator[None]:
     call_command("migrate", verbosity=0)
 
 
+@pytest.mark.long
 def test_policies_of_before_get_the_capacity_of_their_recommendation(
     migrated_again: None,
 ) -> None:

@@ -12,7 +12,14 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.models import DemandOutlook, Incident, Policy, Workload
+from advisor.models import (
+    DemandOutlook,
+    Incident,
+    NotificationChannel,
+    Policy,
+    ReportSubscription,
+    Workload,
+)
 from tests.advisor.scenario import Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
@@ -106,3 +113,72 @@ def test_refusals_say_what_can_be_written(words: tuple[str, ...], reason: str) -
 
 def test_report_without_workloads_says_so() -> None:
     assert "There were no such workloads" in sluice("--tag", "label.team=none")
+
+
+@pytest.fixture
+def letters(cluster: Cluster) -> NotificationChannel:
+    """A channel of mail."""
+    return NotificationChannel.objects.create(
+        organisation=cluster.organisation, name="letters", kind="mail", address="a@example.org"
+    )
+
+
+SUBSCRIBE = ("subscribe", "mondays", "--channel", "letters", "--every", "weekly")
+
+
+def test_report_is_subscribed_to_listed_and_unsubscribed(letters: NotificationChannel) -> None:
+    said = sluice(*SUBSCRIBE, "--hour", "6", "--zone", "Europe/Berlin", "--tag", "label.app=db")
+
+    row = ReportSubscription.objects.get()
+    assert (row.every, row.hour, row.zone, row.tag) == (
+        "weekly", 6, "Europe/Berlin", "label.app=db",
+    )  # fmt: skip
+    assert "weekly at 6:00, Europe/Berlin" in said
+    assert "label.app=db" in said
+    sluice("unsubscribe", "mondays")
+    assert not ReportSubscription.objects.exists()
+    assert sluice("subscriptions").startswith("none: sluice report subscribe")
+
+
+def test_subscription_is_stopped_started_and_sent_now(letters: NotificationChannel) -> None:
+    sluice(*SUBSCRIBE)
+
+    assert "stopped: command line stopped it" in sluice("stop", "mondays")
+    assert "in use" in sluice("start", "mondays")
+    before = timezone.now()
+    sluice("send", "mondays")
+
+    assert before <= ReportSubscription.objects.get().due_at <= timezone.now()
+
+
+def test_subscriptions_are_json_for_programs(letters: NotificationChannel) -> None:
+    (told,) = json.loads(sluice("--json", *SUBSCRIBE))
+
+    row = ReportSubscription.objects.get()
+    assert (told["name"], told["channel"], told["every"], told["hour"]) == (
+        "mondays", "letters", "weekly", 7,
+    )  # fmt: skip
+    assert (told["team"], told["tag"], told["zone"]) == ("", "", "UTC")
+    assert told["due_at"] == row.due_at.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("stop", "tuesdays"), 'there is no "tuesdays"'),
+        (("unsubscribe", ""), 'there is no ""'),
+        ((*SUBSCRIBE[:3], "pager", *SUBSCRIBE[4:]), 'there is no channel "pager"'),
+        ((*SUBSCRIBE, "--team", "shop"), 'there is no team "shop"'),
+        ((*SUBSCRIBE, "--hour", "24"), "from 0 to 23"),
+        ((*SUBSCRIBE, "--zone", "Mars"), "Mars"),
+        ((*SUBSCRIBE, "--every", "hourly"), "hourly"),
+    ],
+    ids=str,
+)
+def test_subscription_that_cannot_be_is_refused_with_its_reason(
+    letters: NotificationChannel, words: tuple[str, ...], why: str
+) -> None:
+    with pytest.raises(CommandError, match=why):
+        sluice(*words)
+
+    assert not ReportSubscription.objects.exists()

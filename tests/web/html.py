@@ -114,6 +114,24 @@ class Page:
         assert len(found) == 1, f"{len(found)} of <{tag}> with {wanted}"
         return found[0]
 
+    def fields(self, selector: str) -> dict[str, str]:
+        """What a browser sends of the first such form that nobody changes."""
+        (form, *_) = self.elements(selector)
+        sent = {}
+        for element in form.walk():
+            kind = element.get("type")
+            if element.tag == "input" and (kind not in ("checkbox", "radio", "submit")):
+                sent[element["name"]] = element.get("value")
+            elif element.tag == "input" and "checked" in element.attributes:
+                sent[element["name"]] = element.get("value", "on")
+            elif element.tag == "textarea":
+                sent[element["name"]] = element.all_text()
+            elif element.tag == "select":
+                options = element.elements_of("option")
+                chosen = [one for one in options if "selected" in one.attributes] or options
+                sent[element["name"]] = chosen[0].get("value", chosen[0].all_text())
+        return sent
+
     def text(self, selector: str) -> str:
         """The text of the first such element."""
         return self.elements(selector)[0].all_text().strip().replace("\N{NO-BREAK SPACE}", " ")

@@ -11,18 +11,22 @@ from uuid import uuid4
 import pytest
 
 from accounts.actor import COMMAND_LINE
+from accounts.models import Organisation
 from accounts.services.join_tokens import Terms, make_join_token
 from advisor.decisions.teams import set_team, state_tags
 from advisor.models import (
     Delivery,
     Incident,
+    NaturalScore,
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
+    PredictionScore,
     Recommendation,
     ReportSubscription,
     SharedReport,
     Team,
+    VcenterSource,
     Workload,
 )
 from advisor.queries.report import read_report
@@ -60,6 +64,24 @@ def _notified(fleet: Fleet) -> str:
     return "/settings/notifications/"
 
 
+def _sources(fleet: Fleet) -> str:
+    """The page with sources in several states, and one that can be put back."""
+    for name, columns in {
+        "read": {"read_at": fleet.now, "says": "2 VMs and 1 datastores read; nothing differs"},
+        "fails": {"failures": 2, "says": "https://vc.example.org cannot be reached"},
+        "paused": {"paused_at": fleet.now, "trial_at": fleet.now, "trial_says": "lets in"},
+        "removed": {"removed_at": fleet.now},
+    }.items():
+        VcenterSource.objects.get_or_create(
+            organisation=fleet.organisation, name=name,
+            defaults={
+                "address": "https://vc.example.org", "user": "reader", "password": "sealed",
+                "next_at": fleet.now, **columns,
+            },
+        )  # fmt: skip
+    return "/settings/sources/"
+
+
 def _sent(fleet: Fleet) -> str:
     """The page of reports that leave the house, with a row in each of its tables."""
     channel, _ = NotificationChannel.objects.get_or_create(
@@ -86,7 +108,7 @@ def _shared(fleet: Fleet) -> str:
         now=fleet.now,
     )
     row = share(
-        organisation=fleet.organisation, report=written(found), days=7, actor=COMMAND_LINE,
+        organisation=fleet.organisation, shared=written(found), days=7, actor=COMMAND_LINE,
         now=fleet.now,
     )  # fmt: skip
     return f"/reports/of/{link_secret(row)}/"
@@ -105,7 +127,34 @@ def _joined(fleet: Fleet) -> str:
     return f"/hosts/connect/{token.pk}/"
 
 
+def _scored(fleet: Fleet) -> str:
+    """Where a prediction was compared with what was measured, and what happened by itself."""
+    told = {"interval": {"low": 90.0, "high": 110.0, "level": 0.9}, "predicted": 100.0}
+    rates = [{**told, "workload": "db-orders", "host": "kvm-01", "before": 9.0, "measured": 105.0}]
+    PredictionScore.objects.get_or_create(
+        recommendation=Recommendation.objects.get(),
+        defaults={
+            "scored_at": fleet.now, "began_at": fleet.now, "ended_at": fleet.now, "windows": 240,
+            "held_back_windows": 0, "less_load_windows": 0, "unknown_load_windows": 0,
+            "capacity": 5200.0, "rates": rates, "confidence": 0.8, "error_ratio": 0.02,
+            "worst_error_ratio": 0.02, "bias_ratio": 0.01, "held": True,
+        },
+    )  # fmt: skip
+    NaturalScore.objects.get_or_create(
+        resource=fleet.resources["nfs-07"], workload="db-orders", switched_at=fleet.now,
+        defaults={"starts": True, "scored_at": fleet.now, "rates": rates},
+    )  # fmt: skip
+    return "/calibration/"
+
+
+def _toured(fleet: Fleet) -> str:
+    """The start page of a sample, with the first step of its tour."""
+    Organisation.objects.filter(pk=fleet.organisation.pk).update(is_sample=True)
+    return "/?group=tier"
+
+
 PAGES: dict[str, Addresses] = {
+    "tour": _toured,
     "connect": lambda _: "/hosts/connect/",
     "joined hosts": _joined,
     "overview": lambda _: "/",
@@ -113,9 +162,12 @@ PAGES: dict[str, Addresses] = {
     "recommendation": lambda _: f"/recommendations/{Recommendation.objects.get().pk}/",
     "incidents": lambda _: "/incidents/",
     "incident": lambda _: f"/incidents/{Incident.objects.get().pk}/",
+    "timeline": lambda _: f"/incidents/{Incident.objects.get().pk}/timeline/",
     "workloads": lambda _: "/workloads/?group=tier",
     "storage": lambda _: "/storage/",
     "networks": lambda _: "/networks/?sort=-rate",
+    "calibration": _scored,
+    "enforcement": lambda _: "/enforcement/?group=state",
     "hosts": lambda _: "/hosts/",
     "host": lambda fleet: f"/hosts/{fleet.hosts['kvm-02'].pk}/",
     "datastore": lambda fleet: f"/resources/{fleet.resources['nfs-07'].pk}/",
@@ -124,6 +176,9 @@ PAGES: dict[str, Addresses] = {
     "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
     "reports": lambda _: "/reports/?period=days&first=2026-11-20&last=2026-11-20",
+    "proof": lambda _: (
+        "/reports/proof/?workload=db-orders&period=days&first=2026-11-20&last=2026-11-20"
+    ),
     "sent reports": _sent,
     "shared report": _shared,
     "members": lambda _: "/settings/members/",
@@ -134,9 +189,15 @@ PAGES: dict[str, Addresses] = {
     "tokens": lambda _: "/settings/tokens/",
     "ladder": lambda _: "/settings/ladder/",
     "maintenance": lambda _: "/settings/maintenance/",
+    "rules": lambda _: "/settings/rules/",
+    "audit": lambda _: "/settings/audit/",
     "notifications": _notified,
+    "sources": _sources,
     "search": lambda _: "/search/?q=kvm",
 }
+
+
+FOR_ADMINS = {"audit", "sources"}
 
 
 def _team(fleet: Fleet) -> Team:
@@ -157,8 +218,9 @@ def rendered() -> dict[str, Page]:
 def page(request: pytest.FixtureRequest, story: Fleet, rendered: dict[str, Page]) -> Page:
     name = request.param
     if name not in rendered:
-        fleet, operator = (request.getfixturevalue(one) for one in ("fleet", "operator"))
-        rendered[name] = page_of(operator.get(PAGES[name](fleet)))
+        fleet = request.getfixturevalue("fleet")
+        person = fleet.people.owner if name in FOR_ADMINS else fleet.people.operator
+        rendered[name] = page_of(client_of(person).get(PAGES[name](fleet)))
     return rendered[name]
 
 

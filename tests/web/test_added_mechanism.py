@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from io import StringIO
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from enforcers.contract import Outcome
 from enforcers.host_fs import HostFs
 from enforcers.policy_store import PolicyStore
 from enforcers.registry import MECHANISMS
+from enforcers.signature import SignatureKind
+from enforcers.wire_signatures import REPORT_HEADER, document_media, signed_report
 from tests.advisor.scenario import Cluster, make_cluster
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.rig import host_of_root, start_rig
@@ -35,16 +38,25 @@ LIMIT_FILE = "/sys/class/throttle/ds0/port7/limit"
 
 
 class ServiceByRequests:
-    """The service as an agent reaches it, by requests with its token."""
+    """The service as an agent reaches it, by requests with its token and signed by its key."""
 
-    def __init__(self, token: str) -> None:
-        self._client = Client(headers={"Authorization": f"Bearer {token}"})
+    def __init__(self, server: config.ServerConfig) -> None:
+        accept = document_media(SignatureKind.ED25519)
+        self._client = Client(
+            headers={"Authorization": f"Bearer {server.token}", "Accept": accept}
+        )
+        self._secret, self._numbers = server.report_key, count(1)
 
     def fetch_document(self) -> bytes:
         return bytes(self._ask("get", "/api/v1/enforcer/document").content)
 
     def send_report(self, report: bytes) -> None:
-        self._ask("post", "/api/v1/enforcer/report", report, content_type="application/json")
+        assert self._secret is not None
+        signed = signed_report(report, number=next(self._numbers), secret=self._secret)
+        self._ask(
+            "post", "/api/v1/enforcer/report", report, content_type="application/json",
+            headers={REPORT_HEADER: signed},
+        )  # fmt: skip
 
     def _ask(self, method: str, *what: object, **more: object):
         answer = getattr(self._client, method)(*what, **more)
@@ -102,10 +114,10 @@ def start_agent(folder: Path, host_fs: HostFs, cluster: Cluster) -> Agent:
     clocks = clocks_of(host_fs)
     return Agent(
         config=loaded,
-        service=ServiceByRequests(loaded.server.token),
+        service=ServiceByRequests(loaded.server),
         enforcement=rig.enforcement,
         store=PolicyStore(
-            folder / "policy.json", key=loaded.server.signing_key, moment=clocks.moment()
+            folder / "policy.json", key=loaded.server.document_key, moment=clocks.moment()
         ),
         support=lambda: tuple(item.support() for item in rig.mechanisms.values()),
         clocks=clocks,

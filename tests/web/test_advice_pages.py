@@ -206,6 +206,23 @@ def test_resource_says_why_there_is_no_other_advice(fleet: Fleet, operator: Clie
     assert "ds keeps its threshold" in page.all_text()
 
 
+def test_resource_with_an_open_policy_says_not_that_there_is_none(
+    fleet: Fleet, operator: Client
+) -> None:
+    resource = fleet.resources["nfs-07"]
+    gap = "load from outside has not been looked for yet"
+    ResourceStatus.objects.filter(resource=resource).update(advice_gap=gap)
+    path = f"/resources/{resource.pk}/"
+
+    with_advice = page_of(operator.get(path)).all_text()
+    Recommendation.objects.filter(resource=resource).update(state=RecommendationState.EXPIRED)
+    without = page_of(operator.get(path)).all_text()
+
+    assert "Recommendation, policy:" in with_advice
+    assert gap not in with_advice
+    assert f"No recommendation yet: {gap}" in without
+
+
 def test_overview_leads_an_incident_to_its_policy_only(fleet: Fleet) -> None:
     policy = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     Recommendation.objects.filter(pk=policy.pk).update(created_at=fleet.now - timedelta(hours=1))

@@ -21,7 +21,7 @@ from django.test import Client
 from accounts.models import AuditEntry, Organisation, Token
 from accounts.services.export import SECRETS, export_organisation, paths_to_organisation
 from advisor.history.stored.partitions import organisations_with_partitions
-from advisor.models import FailedWork, NotificationChannel
+from advisor.models import Enforcer, FailedWork, NotificationChannel
 from advisor.pipeline import organisation_deletion
 from advisor.tasks import (
     delete_organisation,
@@ -96,6 +96,9 @@ def test_export_has_every_row_and_no_secret(
     token, secret = Token.objects.issue(
         organisation=fleet.organisation, scope="ingest", name="exported"
     )
+    shares = Enforcer.objects.filter(host__organisation=fleet.organisation).first()
+    assert shares is not None
+    Enforcer.objects.filter(pk=shares.pk).update(signing_key="shared with an agent")
     chat = NotificationChannel.objects.create(
         organisation=fleet.organisation, name="chat", kind="service", secret="between the two",
         address="slack://TokenA/TokenB/TokenC",
@@ -115,7 +118,7 @@ def test_export_has_every_row_and_no_secret(
     assert {one["username"] for one in rows["people"]} == set(members)
     assert counted["ingest_diskio_sample"] > 100
     whole = "".join(text.values())
-    for hidden in (token.digest, secret, chat.address, chat.secret, *_signing_keys()):
+    for hidden in (token.digest, secret, chat.address, chat.secret, *_stored_keys()):
         assert hidden not in whole
     assert path.stat().st_mode & 0o077 == 0
     assert list(tmp_path.iterdir()) == [path]
@@ -181,10 +184,13 @@ def test_export_takes_no_key(fleet: Fleet) -> None:
     assert not AuditEntry.objects.exists()
 
 
-def _signing_keys() -> list[str]:
+def _stored_keys() -> list[str]:
+    """What agents share, sealed, as it is stored."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT signing_key FROM advisor_enforcer")
-        return [key for (key,) in cursor.fetchall()]
+        cursor.execute("SELECT signing_key FROM advisor_enforcer WHERE signing_key <> ''")
+        found = [key for (key,) in cursor.fetchall()]
+    assert found
+    return ["shared with an agent", *found]
 
 
 def test_columns_that_sound_secret_are_left_out_or_known_to_be_none() -> None:

@@ -27,7 +27,6 @@ from advisor.models import (
     Resource,
 )
 from enforcers.contract import (
-    DOCUMENT_MEDIA,
     HOST_TRAFFIC,
     ComplianceReport,
     EnforcementState,
@@ -36,6 +35,9 @@ from enforcers.contract import (
     encode_report,
     verify,
 )
+from enforcers.signature import SignatureKind
+from enforcers.wire_signatures import document_media
+from tests.advisor.agent_keys import document_key, report_headers
 from tests.web import agents
 from tests.web.fleet import Fleet
 from tests.web.scenario import GBIT
@@ -43,6 +45,7 @@ from web.api.enforcer import MAX_REPORT_BYTES
 
 DOCUMENT = "/api/v1/enforcer/document"
 REPORT = "/api/v1/enforcer/report"
+READS = document_media(SignatureKind.ED25519)
 RATES = {"web-shop": 3.6 * GBIT, "mail-1": 1.1 * GBIT, "backup-7": 3.2 * GBIT}
 
 
@@ -54,13 +57,20 @@ def enrolled(fleet: Fleet) -> Enrolment:
 
 def pull(token: str) -> HttpResponse:
     return Client(enforce_csrf_checks=True).get(
-        DOCUMENT, headers={"Authorization": f"Bearer {token}"}
+        DOCUMENT, headers={"Authorization": f"Bearer {token}", "Accept": READS}
     )
 
 
-def send(token: str, body: bytes) -> HttpResponse:
+def send(enrolled: Enrolment, body: bytes) -> HttpResponse:
+    return send_as(enrolled, body, report_headers(enrolled, body))
+
+
+def send_as(enrolled: Enrolment, body: bytes, headers: dict[str, str]) -> HttpResponse:
     return Client(enforce_csrf_checks=True).post(
-        REPORT, body, content_type="application/json", headers={"Authorization": f"Bearer {token}"}
+        REPORT,
+        body,
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {enrolled.token}", **headers},
     )
 
 
@@ -77,7 +87,7 @@ def test_document_is_for_the_tokens_host_and_signed_with_its_key(enrolled: Enrol
     own = "the host's own traffic"
     workloads = {item.workload for item in document.allocations}
     assert workloads == {"web-shop", "mail-1", "backup-7", own}
-    verify(document, enrolled.signing_key.encode())
+    verify(document, document_key(enrolled))
 
 
 def test_policy_of_a_datastore_without_a_stated_capacity_is_in_the_document(
@@ -104,7 +114,9 @@ def test_policy_of_a_datastore_without_a_stated_capacity_is_in_the_document(
 
 
 @pytest.mark.parametrize(
-    ("accept", "version"), [("application/json", 1), (DOCUMENT_MEDIA, 2)], ids=["former", "now"]
+    ("accept", "version"),
+    [("application/json; signature=ed25519", 1), (READS, 2)],
+    ids=["former", "now"],
 )
 def test_agent_gets_documents_of_the_version_that_it_reads(
     enrolled: Enrolment, accept: str, version: int
@@ -114,7 +126,7 @@ def test_agent_gets_documents_of_the_version_that_it_reads(
     )
 
     assert json.loads(answer.content)["schema_version"] == version
-    verify(decode_document(answer.content), enrolled.signing_key.encode())
+    verify(decode_document(answer.content), document_key(enrolled))
 
 
 def test_document_is_never_kept_by_a_cache(enrolled: Enrolment) -> None:
@@ -131,18 +143,18 @@ def test_report_becomes_records(fleet: Fleet, enrolled: Enrolment) -> None:
     before = ComplianceRecord.objects.count()
     report = report_on(decode_document(pull(enrolled.token).content), fleet)
 
-    answer = send(enrolled.token, encode_report(report))
+    answer = send(enrolled, encode_report(report))
 
     assert (answer.status_code, answer.json()) == (200, {"accepted": 3})
     assert ComplianceRecord.objects.count() == before + 3
 
 
-def test_same_report_twice_changes_nothing(fleet: Fleet, enrolled: Enrolment) -> None:
+def test_same_report_sent_anew_changes_nothing(fleet: Fleet, enrolled: Enrolment) -> None:
     body = encode_report(report_on(decode_document(pull(enrolled.token).content), fleet))
-    send(enrolled.token, body)
+    send(enrolled, body)
     once = ComplianceRecord.objects.count()
 
-    answer = send(enrolled.token, body)
+    answer = send(enrolled, body)
 
     assert answer.status_code == 200
     assert ComplianceRecord.objects.count() == once
@@ -161,7 +173,7 @@ def test_agent_of_the_first_version_goes_on_with_a_newer_service(
     for item in body["allocations"]:
         del item["controls"]
 
-    answer = send(enrolled.token, json.dumps(body).encode())
+    answer = send(enrolled, json.dumps(body).encode())
     after = decode_document(pull(enrolled.token).content)
 
     assert (answer.status_code, answer.json()) == (200, {"accepted": 3})
@@ -243,7 +255,7 @@ def test_report_that_does_not_fit_is_refused_with_the_reason(
         report, change = replace(report, reported_at=fleet.now + later), {}
     body = json.loads(encode_report(report)) | change
 
-    answer = send(enrolled.token, json.dumps(body).encode())
+    answer = send(enrolled, json.dumps(body).encode())
 
     assert answer.status_code == status
     assert reason in answer.json()["message"]
@@ -252,19 +264,19 @@ def test_report_that_does_not_fit_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("body", [b" ", b"{", b"null", b"\xff\xfe", b"[" * 5000])
 def test_body_that_is_no_report_is_400(enrolled: Enrolment, body: bytes) -> None:
-    answer = send(enrolled.token, body)
+    answer = send(enrolled, body)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
 
 
 def test_report_of_no_stated_length_is_411(enrolled: Enrolment) -> None:
-    answer = send(enrolled.token, b"")
+    answer = send(enrolled, b"")
 
     assert (answer.status_code, answer.json()["code"]) == (411, "length_required")
 
 
 def test_report_above_the_limit_is_413_and_not_read(enrolled: Enrolment) -> None:
-    answer = send(enrolled.token, b" " * (MAX_REPORT_BYTES + 1))
+    answer = send(enrolled, b" " * (MAX_REPORT_BYTES + 1))
 
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
@@ -292,7 +304,7 @@ def test_report_of_an_idle_agent_says_that_it_lives(fleet: Fleet, enrolled: Enro
         report_on(document, fleet), allocations=(), state=EnforcementState.IDLE, revision=None
     )
 
-    answer = send(enrolled.token, encode_report(report))
+    answer = send(enrolled, encode_report(report))
 
     assert answer.json() == {"accepted": 0}
     enforcer = Enforcer.objects.get(host__name="kvm-02")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 
@@ -12,9 +13,11 @@ from django.test import Client
 
 from advisor.decisions.enrolment import enroll
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
-from enforcers.contract import EnforcementState
+from enforcers.canonical_json import to_plain
+from enforcers.contract import CorrectedModel, EnforcementState, Unit
 from ingest.models import Series
 from ingest.unknown_measurements import count_unknown
+from tests.advisor.agent_support import SUPPORT
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -83,6 +86,23 @@ def test_host_says_by_what_its_mechanisms_recognise_workloads(
     assert page.row("table", "tc_htb")[-1] == "vnic, source_address, host_traffic +1 more"
     assert page.row("table", "cgroup_io")[-1] == "cgroup, systemd_unit, libvirt_domain +4 more"
     assert page.row("table", "qemu_throttle")[-1] == "vdisk"
+
+
+def test_host_tells_of_a_device_that_does_less_than_is_stated(
+    viewer: Client, fleet: Fleet
+) -> None:
+    found = CorrectedModel(
+        device="sda", unit=Unit.IOPS, stated=2600.0, real=1687.0, model=1552.0, after_s=8.0
+    )
+    cgroup_io = next(one for one in SUPPORT if one.mechanism == "cgroup_io")
+    told = replace(cgroup_io, corrected=(found,))
+    Enforcer.objects.filter(host__name="kvm-02").update(support=[to_plain(told)])
+
+    page = host_page(viewer, fleet, "kvm-02")
+
+    shown = page.all_text()
+    assert "sda: stated capacity 2600 IOPS, measured 1687 IOPS under full load." in shown
+    assert "The agent corrected its model after 8 s and uses 1552 IOPS" in shown
 
 
 def test_agent_of_the_first_version_says_nothing_of_what_it_holds(

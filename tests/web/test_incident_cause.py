@@ -10,6 +10,7 @@ from django.test import Client
 from accounts.models import AuditEntry
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.models import Incident, MaintenanceWindow, Resource
+from advisor.pipeline.find_cause import find_causes
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of
@@ -180,3 +181,48 @@ def test_datastores_on_the_same_disks_are_correlated(
     assert "Correlated incidents: nfs-07 was congested, and san-02 on the same disks shelf 4" in (
         page.all_text()
     )
+
+
+def accuse(incident: Incident, *names: str) -> None:
+    """The study accuses these; of who took more than its due, what was found stays."""
+    accused = [{"workload": name, "part_ratio": 0.3} for name in names]
+    incident.cause = {"aggressors": accused, "reason": "the others' latency follows its load"}
+    incident.save()
+
+
+def test_every_page_accuses_whom_the_study_accuses(viewer: Client, incident: Incident) -> None:
+    assert [one["workload"] for one in incident.aggressors] == ["batch-3"]
+    accuse(incident, "mail-1")
+
+    page = page_of(viewer.get(f"/incidents/{incident.pk}/"))
+    listed = page_of(viewer.get("/incidents/")).text(f"#incident-row-{incident.pk}")
+
+    assert "mail-1 uses 30 %" in page.text(".lead")
+    assert "batch-3" not in page.text(".lead")
+    assert "Above their entitlement, but no cause" in page.all_text()
+    assert "mail-1 30 %" in listed
+    assert "batch-3" not in listed
+    assert "mail-1 uses 30 %" in page_of(viewer.get("/")).all_text()
+
+
+def test_page_says_why_nobody_is_the_cause(viewer: Client, incident: Incident) -> None:
+    accuse(incident)
+
+    page = page_of(viewer.get(f"/incidents/{incident.pk}/"))
+
+    assert "batch-3" not in page.text(".lead")
+    assert "No cause identified: the others' latency follows its load." in page.all_text()
+
+
+def test_sentence_and_table_of_the_cause_agree(viewer: Client, incident: Incident) -> None:
+    find_causes(resource=incident.resource, now=incident.started_at + timedelta(minutes=4))
+    incident.refresh_from_db()
+    assert incident.cause is not None
+
+    table = page_of(viewer.get(f"/incidents/{incident.pk}/cause/"))
+    lead = page_of(viewer.get(f"/incidents/{incident.pk}/")).text(".lead")
+
+    accused = [one["workload"] for one in incident.cause["aggressors"]]
+    assert accused == ["batch-3"]
+    assert table.row("table", accused[0])[-1].strip() == "yes"
+    assert f"{accused[0]} uses" in lead

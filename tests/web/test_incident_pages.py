@@ -115,6 +115,22 @@ def test_victim_that_uses_up_the_limit_of_its_disk_in_bursts_is_told(
     assert "by 270 looks of 100 ms), while its mean is 200 IOPS of 1000 IOPS" in text
 
 
+@pytest.mark.parametrize("is_known", [True, False, None], ids=["waits", "unseen", "before"])
+def test_victim_of_whom_nothing_is_measured_has_an_unknown_demand(
+    viewer: Client, incident: Incident, is_known: bool | None
+) -> None:
+    victim = {"workload": "db-1", "rate": 200.0, "entitlement": 900.0, "reservation": 0.0}
+    victim |= {"shortfall_ratio": 0.6} | (
+        {} if is_known is None else {"is_demand_known": is_known}
+    )
+    Incident.objects.filter(pk=incident.pk).update(victims=[victim])
+
+    text = shown(viewer, incident).all_text()
+
+    assert ("demand unknown" in text) == (is_known is False)
+    assert ("nothing measures whether the workload waits" in text) == (is_known is False)
+
+
 def test_incident_names_three_victims_and_counts_the_rest(
     viewer: Client, incident: Incident
 ) -> None:
@@ -145,7 +161,8 @@ def test_parties_have_their_numbers(viewer: Client, incident: Incident) -> None:
     page = shown(viewer, incident)
 
     assert page.row("table", "batch-3") == ["61 %", "100 %", "3150", "670"]
-    assert page.row("table", "db-orders") == ["65 %", "950", "1500", "2680"]
+    # 65 % of the 41 minutes since it began are 27.
+    assert page.row("table", "db-orders") == ["27", "65 %", "950", "1500", "2680"]
 
 
 def test_parties_lead_to_their_pages_and_one_that_is_gone_is_a_name(
@@ -177,7 +194,7 @@ def test_many_victims_do_not_push_the_charts_away(
     order = [one.get("id") or "charts" for one in parts]
     assert order.index("charts") < order.index("cause")
     boxes = [one.get("aria-label") for one in page.elements(".chart-table")]
-    assert ("All victims" in boxes) is ("All aggressors" in boxes) is scrolls
+    assert ("All that were affected" in boxes) is ("All aggressors" in boxes) is scrolls
     assert f"db-{victims - 1}" in page.all_text()
 
 

@@ -16,8 +16,9 @@ from accounts.authentication import authenticate
 from accounts.models import AuditEntry, JoinToken, Organisation, Scope, Token
 from accounts.services.join_tokens import Terms, make_join_token
 from advisor.decisions.enrolment import enroll
-from advisor.models import Enforcer
+from advisor.models import AgentKey
 from config.database_roles import DatabaseRole
+from enforcers import ed25519
 from ingest.models import Host, HostJoin
 from tests.config.roles import acting_as, make_roles
 from tests.web.conftest import client_of
@@ -80,9 +81,27 @@ def test_host_gets_its_agent_with_keys_of_its_own(nothing_yet: Fleet) -> None:
         found = authenticate(f"Token {files[f'etc/{name}']}", scope=scope, now=nothing_yet.now)
         assert found.host is not None
         assert found.host.name == "h1"
-    assert files["etc/signing-key"] == Enforcer.objects.get().signing_key
+    key = AgentKey.objects.get()
+    assert files["etc/server-key"] == f"ed25519-public:{key.public_key}"
+    report_key = bytes.fromhex(files["etc/report-key"].removeprefix("ed25519-secret:"))
+    assert ed25519.public_key(report_key).hex() == key.report_key
+    assert "etc/signing-key" not in files
     assert HostJoin.objects.get(token=token).clock_ahead_s == -400
     assert list(AuditEntry.objects.values_list("action", flat=True)) == ["make join token", "join"]
+
+
+@pytest.mark.parametrize(
+    ("said", "interval_s"),
+    [("2", 2), ("60", 60), ("0", None), ("61", None), ("-5", None), ("\u0662", None), ("", None)],
+)
+def test_host_says_how_often_its_agent_reads(
+    nothing_yet: Fleet, said: str, interval_s: int | None
+) -> None:
+    _, secret = made(nothing_yet)
+
+    configuration = tomllib.loads(unpacked(join(secret, interval=said))["etc/agent.toml"])
+
+    assert configuration["reader"].get("interval_s") == interval_s
 
 
 def test_only_a_hash_of_the_secret_is_stored(nothing_yet: Fleet) -> None:
@@ -154,7 +173,7 @@ def test_line_for_one_host_connects_it_anew_and_no_other(nothing_yet: Fleet) -> 
     assert other[0] == 410
     assert "if they are one, set SLUICE_HOST=h1" in other[1]
     assert Token.objects.valid(known.token, now=nothing_yet.now) is None
-    assert files["etc/signing-key"] == known.signing_key
+    assert files["etc/server-key"] not in ("", known.server_key)
 
 
 def test_host_of_another_organisation_is_another_host(nothing_yet: Fleet) -> None:

@@ -16,6 +16,7 @@ from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
 from advisor.models import Allocation, IoCount, LimitScope, ResourceKind, Tier
 from enforcers.contract import Allocation as WireAllocation
+from enforcers.contract import sign
 from enforcers.limit_exchange import LimitUse, decode_granted, encode_told, told_of
 from tests.advisor.agent_support import SUPPORT
 from tests.config.queued import empty
@@ -82,7 +83,8 @@ class Cluster:
         publish(self.resource, by=self.fleet.people.owner, now=now, entitlements=entitlements)
         report(self.fleet.hosts[host], now=now, rates={"db": 0.0}, support=SUPPORT)
         found = current_document(host=self.fleet.hosts[host], now=now, schema_version=version)
-        return found.allocations[0]
+        # Signed, it is as an agent of this version reads it.
+        return sign(found, b"key").allocations[0]
 
     def tell(
         self, host: str, use: LimitUse, *, at: datetime, resource: str = "ds"

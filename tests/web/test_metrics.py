@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.http import HttpResponse
@@ -13,7 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from accounts.models import Organisation, Scope, Token
 from advisor.models import ResourceStatus
 from advisor.pipeline import work_figures
+from advisor.pipeline.backup_state import LastBackup, LogState, write_last, write_log
 from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure
+from config.paths import DataDir
 from tests.config.queued import empty
 from tests.web.fleet import Fleet
 
@@ -86,6 +90,34 @@ def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     assert ("sluice_quota", "series") not in found
     assert {"Evaluation lag", "Failed work", "Ingest lag", "Scheduler"} <= attention
     assert "Worker of evaluate" not in attention
+
+
+def test_age_of_the_last_backup_is_shown(
+    client: Client, fleet: Fleet, settings: Any, tmp_path: Path
+) -> None:
+    settings.BACKUP_TARGET, settings.DATA_DIR = "/mnt/backup", DataDir(tmp_path)
+    tmp_path.joinpath("backup").mkdir()
+    now = fleet.now
+    write_last(tmp_path / "backup", LastBackup(made_at=now - timedelta(hours=50)))
+    write_log(
+        tmp_path / "backup",
+        LogState(since=now - timedelta(days=9), looked_at=now, waiting_since=now),
+    )
+
+    found = samples(scrape(client, fleet.organisation, Scope.METRICS))
+
+    assert found[("sluice_backup_age_seconds",)] == pytest.approx(50 * 3600, abs=60)
+    assert found[("sluice_backup_log_waiting_seconds",)] == pytest.approx(0, abs=60)
+    assert found[("sluice_backup_failed",)] == 0.0
+    # One each day is expected.
+    assert found["sluice_check_needs_attention", "Backup"] == 1.0
+
+
+def test_without_backups_there_are_no_figures_of_them(client: Client, fleet: Fleet) -> None:
+    found = samples(scrape(client, fleet.organisation, Scope.METRICS))
+
+    assert not [key for key in found if "backup" in key[0]]
+    assert found["sluice_check_needs_attention", "Backup"] == 0.0
 
 
 def test_figures_of_others_are_not_shown(client: Client, fleet: Fleet) -> None:

@@ -7,11 +7,18 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from advisor.core.forecast.natural_switch import SIDE
 from advisor.decisions.decide import approve
 from advisor.models import NaturalScore, PredictionScore, Recommendation, RecommendationState
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of
+
+RANGED = {
+    "allocation": 1, "workload": "db-orders", "host": "kvm-01", "before": 930.0,
+    "predicted": 2581.0, "measured": 2477.0, "measured_in_all": 2400.0,
+    "interval": {"low": 2300.0, "high": 2800.0, "level": 0.9},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -81,7 +88,7 @@ def test_score_shows_predicted_and_measured_per_workload(
     [
         (
             {"effect": {"mean": 1500.0, "low": -200.0, "high": 3200.0}, "effect_gap": ""},
-            "-1041500(-200to3200)",
+            "-104notkept1500(-200to3200)",
         ),
         ({"effect": None, "effect_gap": "0 workloads are left"}, "unknown:0workloadsareleft"),
     ],
@@ -123,13 +130,34 @@ def test_list_sums_up_how_predictions_came_true(
 ) -> None:
     score(advice, fleet)
 
-    page = page_of(viewer.get("/recommendations/"))
+    page = page_of(viewer.get("/calibration/"))
 
     facts = {one.all_text().strip() for one in page.elements(".facts div")}
     assert {"Held1 of 1", "Mean error2 %"} <= facts
     assert any(fact.startswith("Bias-2") for fact in facts)
     # 86 % sure, and it held
     assert "75 % to 100 %" in page.all_text()
+
+
+def test_windows_that_were_not_compared_are_told(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    row = score(advice, fleet)
+    row.held_back_windows, row.less_load_windows, row.unknown_load_windows = 30, 50, 10
+    row.rates = [row.rates[0] | {"measured_in_all": 2400.0}]
+    row.save()
+    Recommendation.objects.filter(state=RecommendationState.PROPOSED).update(score_gap="no agent")
+
+    page = page_of(viewer.get(f"/recommendations/{advice.pk}/"))
+    listed = page_of(viewer.get("/calibration/")).all_text()
+
+    assert (
+        "240 of 300 windows compared (30 of them fell short while work waited); "
+        "in 50 less was asked for, in 10 it is not known whether less was asked for"
+    ) in page.all_text()
+    assert "-1042400" in page.all_text().replace(" ", "")
+    # 240 of 300
+    assert "Windows compared80 %" in listed.replace("\n", "")
 
 
 def test_list_without_scores_says_nothing_of_them(viewer: Client, fleet: Fleet) -> None:
@@ -154,7 +182,75 @@ def test_list_tells_how_accurate_each_origin_was(fleet: Fleet, viewer: Client) -
         ],
     )  # fmt: skip
 
-    page = page_of(viewer.get("/recommendations/"))
+    page = page_of(viewer.get("/calibration/"))
 
     cells = page.row("section table", "workloads that started or stopped by themselves")
-    assert cells == ["datastores", "2", "50 %", "90 %", "33 %", "31 %"]
+    # After a change by itself all windows are compared, five minutes of them.
+    assert cells == [
+        "datastores", "2 unproven", "50 %", "90 %", "33 %", "31 %", str(SIDE), "0", "0", "0",
+        "50 %",
+    ]  # fmt: skip
+    assert page.row("section table", "etl-02")[:4] == ["started", "nfs-07", "2", "1"]
+
+
+def test_windows_of_each_kind_of_advice_are_counted_apart(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    row = score(advice, fleet)
+    row.held_back_windows, row.less_load_windows, row.unknown_load_windows = 30, 50, 10
+    row.rates = [RANGED]
+    row.save()
+
+    page = page_of(viewer.get("/calibration/"))
+
+    cells = page.row("section table", "approved advice, policy: reservation")
+    assert cells[6:10] == ["240", "30", "50", "10"]
+
+
+def test_picture_has_a_dot_and_a_range_for_each_rate(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    row = score(advice, fleet)
+    row.rates = [RANGED]
+    row.save()
+
+    page = page_of(viewer.get("/calibration/"))
+
+    (field,) = page.elements(".picture-field")
+    assert field["aria-label"].startswith(
+        "1 measured rates against those predicted; 1 of them lie within the range"
+    )
+
+
+def test_scores_lead_to_their_recommendation(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    score(advice, fleet, held=False)
+
+    page = page_of(viewer.get("/calibration/"))
+
+    assert page.links()[advice.summary] == f"/recommendations/{advice.pk}/"
+    assert page.text("h1") == "0 of 1 prediction held"
+
+
+def test_recommendations_lead_to_what_came_of_them(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    score(advice, fleet)
+
+    page = page_of(viewer.get("/recommendations/"))
+
+    assert "1 of 1 measured prediction held" in page.all_text()
+    assert page.links()["Predictions against outcome"] == "/calibration/"
+
+
+def test_without_scores_the_page_says_what_it_will_show(fleet: Fleet, viewer: Client) -> None:
+    page = page_of(viewer.get("/calibration/"))
+
+    assert page.text("h1") == "No prediction was measured yet"
+
+
+def test_stranger_sees_no_score(fleet: Fleet, outsider: Client, advice: Recommendation) -> None:
+    score(advice, fleet)
+
+    assert advice.summary not in outsider.get("/calibration/").content.decode()

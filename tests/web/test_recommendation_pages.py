@@ -205,6 +205,20 @@ def test_second_decision_is_refused_with_what_happened(
     assert Policy.objects.count() == before
 
 
+def test_page_of_a_refused_approval_still_offers_the_decision(
+    operator: Client, advice: Recommendation
+) -> None:
+    answer = json.loads(advice.answer)
+    answer["allocations"][0]["entitlement"] *= 10
+    Recommendation.objects.filter(pk=advice.pk).update(answer=json.dumps(answer))
+
+    page = page_of(decide(operator, advice, "approve"), status=409)
+
+    assert "the entitlements exceed the capacity together" in page.text(".messages")
+    assert "approved" not in page.text(".lead")
+    assert page.find("button", data_opens="approve-dialog")
+
+
 def test_approved_page_compares_prediction_with_measurement(
     fleet: Fleet, operator: Client, advice: Recommendation
 ) -> None:
@@ -395,3 +409,45 @@ def test_page_says_why_sluice_did_not_act(
     act_on(recommendation=advice, now=timezone.now())
 
     assert "it did not: unproven: 0 rates" in shown(operator, advice).text("#ladder-level")
+
+
+def test_simulator_begins_with_the_numbers_of_the_recommendation(
+    operator: Client, advice: Recommendation
+) -> None:
+    address = shown(operator, advice).links()["Edit in the simulator"]
+
+    page = page_of(operator.get(address, follow=True))
+
+    inputs = page.elements("#what-if-form")[0].elements_of("input")
+    fields = {one["name"]: one.get("value") for one in inputs if one.get("name")}
+    for item in loads(Answer, advice.answer).allocations:
+        wanted = f"{item.reservation:.6f}".rstrip("0").rstrip(".") if item.reservation else ""
+        assert fields[f"reservation-{item.allocation}"] == wanted
+        assert fields[f"shares-{item.allocation}"] == str(item.shares)
+
+
+@pytest.mark.parametrize("number", ["x", "", "-1", "0", "9" * 30])
+def test_simulator_knows_no_such_recommendation(
+    operator: Client, advice: Recommendation, number: str
+) -> None:
+    address = f"/resources/{advice.resource_id}/what-if/?recommendation={number}"
+
+    assert operator.get(address).status_code == 404
+
+
+def test_simulator_takes_no_recommendation_of_another_resource(
+    operator: Client, fleet: Fleet, advice: Recommendation
+) -> None:
+    other = fleet.resources["san-02"]
+
+    answer = operator.get(f"/resources/{other.pk}/what-if/?recommendation={advice.pk}")
+
+    assert answer.status_code == 404
+
+
+def test_risk_names_hosts_and_who_would_get_less(operator: Client, advice: Recommendation) -> None:
+    text = " ".join(shown(operator, advice).text(".review").split())
+
+    assert "3 hosts: kvm-01, kvm-02" in text
+    assert "would get less: batch-3" in text
+    assert "Undo: " in text

@@ -38,8 +38,10 @@ from advisor.models import (
     Pool,
     Recommendation,
     ReportSubscription,
+    SavedView,
     SharedReport,
     Team,
+    VcenterSource,
     Workload,
 )
 from advisor.notifications.message import trial_message
@@ -84,6 +86,8 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
     "report-subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
     "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
+    "views": lambda _: SavedView.objects.order_by("pk")[0].pk,
+    "sources": lambda _: VcenterSource.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
@@ -192,9 +196,17 @@ def imported(fleet: Fleet) -> Fleet:
         organisation=fleet.organisation, name="mondays", channel=channel, every="weekly", hour=7,
         due_at=fleet.now,
     )  # fmt: skip
+    SavedView.objects.create(
+        organisation=fleet.organisation, page="workloads", name="of the owner", query="q=db",
+        member=fleet.organisation.memberships.get(user=fleet.people.owner),
+    )  # fmt: skip
     SharedReport.objects.create(
         organisation=fleet.organisation, title="All of Northgate", written={}, made_by="somebody",
         made_at=fleet.now, expires_at=fleet.now,
+    )  # fmt: skip
+    VcenterSource.objects.create(
+        organisation=fleet.organisation, name="main", address="https://vc.example.org",
+        user="reader", password="opensesame", next_at=later,
     )  # fmt: skip
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0

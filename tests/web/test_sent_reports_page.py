@@ -12,7 +12,13 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import AuditEntry, Organisation
-from advisor.models import NotificationChannel, ReportSubscription, SharedReport, Workload
+from advisor.models import (
+    NotificationChannel,
+    ReportDelivery,
+    ReportSubscription,
+    SharedReport,
+    Workload,
+)
 from advisor.notifications.deliver import deliver_next
 from advisor.reports import shared, subscriptions
 from config.database_roles import DatabaseRole
@@ -73,6 +79,45 @@ def test_admin_has_a_report_sent_now_stops_starts_and_removes_it(
     assert "mondays goes on." in text_of(send(admin, "start-subscription", {}, row.pk))
     assert "no mondays any more" in text_of(send(admin, "remove-subscription", {}, row.pk))
     assert not ReportSubscription.objects.exists()
+
+
+def test_admin_mails_the_report_of_the_page_once(
+    admin: Client, fleet: Fleet, mail: MailSink
+) -> None:
+    channel = NotificationChannel.objects.get()
+    page = page_of(admin.get(reverse("reports"), {"period": "last-day"}))
+    form = page.fields("#mail-report form")
+    assert form["channel"] == str(channel.pk)
+
+    assert "on its way by letters" in text_of(send(admin, "mail-report", form))
+    assert deliver_next(fleet.organisation.pk, now=fleet.now)
+
+    (letter,) = mail.letters
+    assert "All workloads of Northgate Cloud, 2026-11-19, UTC" in str(letter["Subject"])
+    (pdf,) = (one for one in letter.walk() if one.get_content_type() == "application/pdf")
+    assert pdf.get_payload(decode=True).startswith(b"%PDF-")
+    assert not ReportSubscription.objects.exists()
+    assert AuditEntry.objects.order_by("-number")[0].action == "mail a report"
+    # Nothing that was sent is kept twice.
+    assert bytes(ReportDelivery.objects.get().file) == b""
+
+
+def test_report_goes_once_by_no_channel_of_others_and_by_no_other_kind(
+    admin: Client, operator: Client, fleet: Fleet, mail: MailSink
+) -> None:
+    channel = NotificationChannel.objects.get()
+    address = reverse("mail-report")
+
+    assert operator.post(address, {"channel": channel.pk}).status_code == 403
+    assert admin.post(address, {"channel": "0"}).status_code == 404
+    assert admin.post(address, {"channel": "x"}).status_code == 404
+    NotificationChannel.objects.update(stopped_at=fleet.now, stopped_because="refused")
+    assert "is stopped: refused" in text_of(
+        send(admin, "mail-report", {"channel": str(channel.pk)})
+    )
+    NotificationChannel.objects.update(stopped_at=None, kind="webhook")
+    assert "sends no mail" in text_of(send(admin, "mail-report", {"channel": str(channel.pk)}))
+    assert not ReportDelivery.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.web.fleet import Fleet, empty_fleet
 from tests.web.html import Element, Page, page_of
 from tests.web.many_allocations import shared_datastore, shared_uplink
 
-LISTS = ("/workloads/", "/storage/", "/networks/", "/hosts/")
+LISTS = ("/workloads/", "/storage/", "/networks/", "/hosts/", "/enforcement/")
 
 
 def names(page: Page) -> list[str]:

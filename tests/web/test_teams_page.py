@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -202,7 +203,7 @@ def test_parts_of_the_overview_are_asked_for_with_the_team(viewer: Client, shop:
     asked = [one.get("hx-get") or "" for one in page.root.walk()]
     own = [one for one in asked if one.startswith("/?")]
     assert len(own) == 7
-    assert all("team=Shop%20%26%20co" in one for one in own)
+    assert all(parse_qs(urlsplit(one).query)["team"] == ["Shop & co"] for one in own)
 
 
 def test_team_that_is_not_there_is_told_and_all_is_shown(viewer: Client, fleet: Fleet) -> None:

@@ -54,6 +54,45 @@ def test_page_starts_from_what_the_allocations_state(viewer: Client, fleet: Flee
     assert "db-orders" in page.text(".lead strong") or "gain" in page.all_text()
 
 
+def test_tiers_come_first_with_the_shares_that_all_their_workloads_have(
+    viewer: Client, fleet: Fleet
+) -> None:
+    page = ask(viewer, fleet)
+
+    names = [one["name"] for one in page.elements(".controls input") if one.get("name")]
+    assert names[0].startswith("tier-")
+    assert page.find("input", id="tier-low")["value"] == "500"
+
+
+def test_tier_moves_the_shares_of_its_workloads_but_those_with_their_own(
+    viewer: Client, fleet: Fleet
+) -> None:
+    own = field(fleet, "shares", "db-orders")
+
+    page = ask(viewer, fleet, **{"tier-low": "50", "tier-high": "7000", own: "3000"})
+
+    assert page.find("input", id=field(fleet, "shares", "batch-3"))["value"] == "50"
+    assert page.find("input", id=own)["value"] == "3000"
+
+
+def test_address_names_a_tier_and_not_each_of_its_workloads(viewer: Client, fleet: Fleet) -> None:
+    pool = fleet.resources["pool"] = shared_datastore(fleet, "pool", allocations=11)
+    tier = pool.allocations.first().workload.tier
+    # What a browser without scripts sends: all fields as they stand.
+    shares = {f"shares-{one.pk}": str(one.weight) for one in pool.allocations.all()}
+
+    answer = viewer.post(address(fleet, "pool"), {"hours": "1", f"tier-{tier}": "3000", **shares})
+
+    assert answer.headers["Location"].endswith(f"?hours=1&tier-{tier}=3000")
+
+
+def test_shares_of_a_tier_that_are_no_number_are_refused(viewer: Client, fleet: Fleet) -> None:
+    page = ask(viewer, fleet, **{"tier-low": "many"})
+
+    assert "Shares of the low tier must be a whole number" in page.text("#what-if-errors")
+    assert page.find("input", id=field(fleet, "shares", "batch-3"))["value"] == "500"
+
+
 def test_victim_gains_by_its_reservation_and_the_aggressor_loses(
     viewer: Client, fleet: Fleet
 ) -> None:
@@ -173,7 +212,8 @@ def test_verdict_and_button_stand_above_the_rows_of_many_workloads(
     parts = [
         one for one in form.walk() if one.get("id") == "what-if-verdict" or one.tag == "tbody"
     ]
-    assert [one.tag for one in parts] == ["div", "tbody"]
+    # The tiers stand before the workloads.
+    assert [one.tag for one in parts] == ["div", "tbody", "tbody"]
     assert "Save as policy draft…" in parts[0].all_text()
     assert f"{workloads} settings differ from now" in page.text("#draft-dialog")
     boxes = [one.get("aria-label") for one in page.elements(".chart-table")]
@@ -205,7 +245,8 @@ def test_browser_without_scripts_posts_every_field_and_gets_an_address_of_the_ch
 
     answer = viewer.post(address(fleet), {"hours": "24", **every, limit: "500"})
 
-    assert len(every) == 1 + 3 * 5
+    # The capacity, the shares of three tiers, and three numbers of five workloads.
+    assert len(every) == 1 + 3 + 3 * 5
     assert answer["Location"] == f"{address(fleet)}?hours=24&{limit}=500"
 
 

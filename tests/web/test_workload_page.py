@@ -178,6 +178,42 @@ def test_workload_that_is_gone_says_since_when(viewer: Client, fleet: Fleet) -> 
     page = workload_page(viewer, "mail-1")
 
     assert "No host has shown it since" in page.text("#workload")
-    assert "nfs-07" not in page.links()
+    assert page.elements("#allocations-title") == []
     resource = page_of(viewer.get(reverse("resource", args=[fleet.resources["nfs-07"].pk])))
     assert "mail-1" not in resource.text("#resource-allocations")
+
+
+def harm_of(page: Page, part: str) -> dict[str, list[str]]:
+    """Rows of the section by name: incidents and minutes lost; empty where it says nobody."""
+    section = page.elements(f"#{part}-title")[0].parent.parent  # type: ignore[union-attr]  # in a section
+    rows = section.elements_of("tr")[1:]  # type: ignore[union-attr]  # in a section
+    cells = [
+        [one.all_text().strip() for one in row.children if not isinstance(one, str)]
+        for row in rows
+    ]
+    return {name: rest for name, *rest in cells}
+
+
+def test_victim_is_told_by_whom_it_was_harmed_and_for_how_long(
+    viewer: Client, fleet: Fleet
+) -> None:
+    incident = Incident.objects.get(ended_at=None)
+    missed = next(one for one in incident.victims if one["workload"] == "db-orders")
+    minutes = (fleet.now - incident.started_at).total_seconds() / 60 * missed["shortfall_ratio"]
+
+    page = workload_page(viewer, "db-orders")
+
+    (count, lost) = harm_of(page, "harmed-by")["batch-3"]
+    assert count == "1"
+    assert float(lost) == pytest.approx(minutes, abs=0.51)
+    assert harm_of(page, "harmed-whom") == {}
+
+
+def test_neighbour_is_told_whom_it_harmed(viewer: Client, fleet: Fleet) -> None:
+    incident = Incident.objects.get(ended_at=None)
+
+    page = workload_page(viewer, "batch-3")
+
+    victims = {one["workload"] for one in incident.victims}
+    assert set(harm_of(page, "harmed-whom")) == victims - {"batch-3"}
+    assert harm_of(page, "harmed-by") == {}

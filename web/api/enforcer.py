@@ -13,14 +13,25 @@ from accounts.authentication import ForbiddenError, authenticate
 from accounts.json_answers import RequestError, answers_in_json
 from accounts.models import Scope, Token
 from accounts.remembered_tokens import RememberedTokens
+from accounts.sealing import Unsealable
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
+from advisor.decisions.signing.documents import signed_for
+from advisor.decisions.signing.reports import check_signature
 from advisor.decisions.told_figures import KEPT_S
 from advisor.decisions.window_exchange import share_limits, share_load
-from advisor.errors import ExchangeRefused, ExchangeUnavailable, ReportRefused
+from advisor.errors import (
+    DocumentRefused,
+    DocumentUnavailable,
+    ExchangeRefused,
+    ExchangeUnavailable,
+    ReportRefused,
+)
+from advisor.models import AgentKey
 from enforcers.contract import ContractError, decode_report, document_version, encode_document
 from enforcers.exchange import decode_exchange, encode_load
 from enforcers.limit_exchange import decode_told, encode_granted
+from enforcers.wire_signatures import REPORT_HEADER, signature_kind
 from ingest.models import Host
 
 MAX_REPORT_BYTES = 1024 * 1024
@@ -37,6 +48,9 @@ answers_agents = answers_in_json(
     {
         ContractError: (400, "invalid"),
         ReportRefused: (422, "refused"),
+        DocumentRefused: (422, "refused"),
+        DocumentUnavailable: (503, "unavailable"),
+        Unsealable: (503, "unavailable"),
         ExchangeRefused: (422, "refused"),
         ExchangeUnavailable: (503, "unavailable"),
     },
@@ -51,20 +65,26 @@ def document(request: HttpRequest) -> HttpResponse:
     """GET: the host's policy document, signed and with a fresh lease."""
     _require_method(request, "GET")
     now = timezone.now()
-    version = document_version(request.headers.get("Accept", ""))
-    found = current_document(host=_host(_token(request, now)), now=now, schema_version=version)
-    return HttpResponse(encode_document(found), content_type="application/json")
+    accept = request.headers.get("Accept", "")
+    token = _token(request, now)
+    host = _host(token)
+    found = current_document(host=host, now=now, schema_version=document_version(accept))
+    signed = signed_for(found, host=host, key=_key(token), kind=signature_kind(accept))
+    return HttpResponse(encode_document(signed), content_type="application/json")
 
 
 @csrf_exempt
 @never_cache
 @answers_agents
 def report(request: HttpRequest) -> HttpResponse:
-    """POST: store a compliance report; the same report twice changes nothing."""
+    """POST: store a compliance report, signed if its host has a key for that."""
     _require_method(request, "POST")
     now = timezone.now()
-    host = _host(_token(request, now))
+    token = _token(request, now)
+    host = _host(token)
     body = _body(request, most_bytes=MAX_REPORT_BYTES)
+    if (key := _key(token)) is not None:
+        check_signature(body, header=request.headers.get(REPORT_HEADER, ""), key=key)
     count = accept_report(host=host, report=decode_report(body), now=now)
     return JsonResponse({"accepted": count})
 
@@ -102,6 +122,11 @@ def _require_method(request: HttpRequest, method: str) -> None:
 def _token(request: HttpRequest, now: datetime) -> Token:
     authorization = request.headers.get("Authorization", "")
     return authenticate(authorization, scope=Scope.ENFORCE, now=now)
+
+
+def _key(token: Token) -> AgentKey | None:
+    """The keys that came with the token; None for an agent from before there were any."""
+    return AgentKey.objects.select_related("host").filter(token=token).first()
 
 
 def _remembered_host(request: HttpRequest) -> Host:

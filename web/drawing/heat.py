@@ -44,12 +44,16 @@ _NAMES = [MISSING if level is None else level.value for level in LEVELS]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatRow:
-    """One row of the strip: its resource, its paths, and what the pointer shows."""
+    """One row of the strip: its resource, its paths, and what the pointer shows.
+
+    `chosen` is where the time that somebody chose begins and how wide it is, in columns.
+    """
 
     line: ResourceLine
     paths: tuple[tuple[str, str], ...]
     values: str
     since_s: int
+    chosen: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +67,13 @@ class HourCell:
     value: float | None
 
 
-def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
-    """Draw one strip; x counts columns, y runs from 0 at the top to HEIGHT."""
+def heat_row(
+    line: ResourceLine, strip: Strip, *, chosen: tuple[float, float] | None = None
+) -> HeatRow:
+    """Draw one strip; x counts columns, y runs from 0 at the top to HEIGHT.
+
+    `chosen` is a time in seconds since 1970.
+    """
     drawn: dict[str, list[str]] = {}
     heights = _bar_heights(strip)
     begins = _begins(strip.levels, heights)
@@ -82,7 +91,15 @@ def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
         paths=tuple((name, "".join(parts)) for name, parts in sorted(drawn.items())),
         values=",".join(values),
         since_s=int(strip.since.timestamp()),
+        chosen=_within(strip, chosen) if chosen else None,
     )
+
+
+def _within(strip: Strip, chosen: tuple[float, float]) -> tuple[float, float] | None:
+    """Where the part of that time begins that the strip shows, and how wide it is; in columns."""
+    since_s = strip.since.timestamp()
+    first, last = (min(max((at - since_s) / COLUMN_S, 0.0), COLUMNS) for at in chosen)
+    return (round(first, 2), round(last - first, 2)) if last > first else None
 
 
 def _begins(levels: npt.NDArray[np.uint8], heights: Integers) -> list[int]:

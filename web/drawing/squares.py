@@ -18,15 +18,19 @@ WORDS = {
 }
 
 
-def drawn_squares(squares: tuple[Square, ...]) -> SafeString:
-    """The links; Tab reaches the first alone, so that a fleet takes one key to pass."""
+def drawn_squares(squares: tuple[Square, ...], query: str = "") -> SafeString:
+    """The links; Tab reaches the first alone, so that a fleet takes one key to pass.
+
+    `query` is the time at which one looks, for the pages that they lead to.
+    """
+    ending = f"?{query}" if query else ""
     return format_html_join(
         "",
-        '<a class="square square-{}" href="{}" title="{}: {}"{}></a>',
+        '<a class="square square-{}" data-drawer href="{}" title="{}: {}"{}></a>',
         (
             (
                 one.condition.value,
-                row_address("workload", one.pk),
+                row_address("workload", one.pk) + ending,
                 one.name,
                 WORDS[one.condition],
                 SafeString(' tabindex="-1"' if place else ""),

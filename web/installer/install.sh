@@ -11,10 +11,13 @@
 # made for it and it is missing.
 #
 # Set before `sh`, if needed:
-#   SLUICE_HOST      the name of this host                  what uname -n says
-#   SLUICE_CA_FILE   certificate authority of the server    those of the system
-#   SLUICE_TELEGRAF  Telegraf's program                     telegraf on PATH
-#   SLUICE_PREFIX    a folder to write below, instead of /
+#   SLUICE_HOST        the name of this host                 what uname -n says
+#   SLUICE_CA_FILE     certificate authority of the server   those of the system
+#   SLUICE_TELEGRAF    Telegraf's program                    telegraf on PATH
+#   SLUICE_INTERFACES  uplinks that policies may shape       those with a device behind them
+#   SLUICE_DISKS       disks that policies may control       those with a device behind them
+#   SLUICE_INTERVAL    seconds between samples, 1 to 60      10
+#   SLUICE_PREFIX      a folder to write below, instead of /
 
 say() { printf 'sluice: %s\n' "$*"; }
 stop() { printf 'sluice: %s\n' "$*" >&2; exit 1; }
@@ -53,6 +56,12 @@ check_host() {
     if [ -z "$root" ] && [ "$(id -u)" != 0 ]; then
         stop "run this as root: curl -fsSL ... | sudo sh"
     fi
+    interval=${SLUICE_INTERVAL:-10}
+    interval=${interval%s}
+    case $interval in
+        [1-9] | [1-5][0-9] | 60) ;;
+        *) stop "SLUICE_INTERVAL=$SLUICE_INTERVAL is not 1 to 60 seconds; nothing was changed" ;;
+    esac
     for needed in curl tar gzip sed mktemp; do
         has "$needed" || stop "$needed is missing here; install it and run the line again"
     done
@@ -118,7 +127,7 @@ ask_server() {
         "host=$name" "clock=$(date +%s)" "runs=$runs" "collects=$collects" \
         "why_collects=$why_collects" "system=$(system_name)" "kernel=$(uname -r)" \
         "cgroups=$(cgroup_version)" "interfaces=$(interfaces)" "disks=$(disks)" \
-        "subtrees=$(subtrees)" "state_dir=${root:+$state}" "ca_file=${SLUICE_CA_FILE:+yes}"
+        "subtrees=$(subtrees)" "interval=$interval" "state_dir=${root:+$state}" "ca_file=${SLUICE_CA_FILE:+yes}"
     do
         set -- "$@" --data-urlencode "$field"
     done
@@ -146,14 +155,16 @@ cgroup_version() {
     fi
 }
 
-# What has a device behind it is hardware; the rest is made of that.
+# What has a device behind it is hardware; the rest is made of that, such as a bond.
 interfaces() {
+    if [ -n "${SLUICE_INTERFACES:-}" ]; then printf '%s' "$SLUICE_INTERFACES"; return; fi
     for one in /sys/class/net/*; do
         if [ -e "$one/device" ]; then printf '%s ' "${one##*/}"; fi
     done
 }
 
 disks() {
+    if [ -n "${SLUICE_DISKS:-}" ]; then printf '%s' "$SLUICE_DISKS"; return; fi
     for one in /sys/block/*; do
         case ${one##*/} in loop* | ram* | zram* | sr* | fd*) continue ;; esac
         if [ -e "$one/device" ]; then printf '%s ' "${one##*/}"; fi
@@ -220,6 +231,7 @@ SLUICE_URL=$SLUICE_URL
 SLUICE_TOKEN=$(cat "$etc/ingest-token")
 SLUICE_HOSTNAME=$name
 SLUICE_BUFFER_DIR=$buffer
+SLUICE_INTERVAL=${interval}s
 END
     if [ -n "${SLUICE_CA_FILE:-}" ]; then
         sed "s|^\( *\)token = .*|&\n\1tls_ca = \"$etc/ca.pem\"|" "$work/new/telegraf.conf" \
@@ -264,7 +276,7 @@ stay_in_foreground() {
     agent=$! collector=
     if [ "$collects" = telegraf ]; then
         SLUICE_TOKEN=$(cat "$etc/ingest-token") SLUICE_URL=$SLUICE_URL SLUICE_HOSTNAME=$name \
-            SLUICE_BUFFER_DIR=$buffer \
+            SLUICE_BUFFER_DIR=$buffer SLUICE_INTERVAL=${interval}s \
             "$telegraf" --strict-env-handling --config "$etc/telegraf.conf" &
         collector=$!
     fi

@@ -172,6 +172,15 @@ document.addEventListener("htmx:after:request", (event) => {
   if (status < 400) sayFresh();
   else sayStale(status);
 });
+// What scrolls is reached by Tab, so that the arrows scroll it.
+const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+  if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight) target.tabIndex = 0;
+  else target.removeAttribute("tabindex");
+}));
+const watchTables = () => document.querySelectorAll(".table-scroll").forEach((one) => wide.observe(one));
+watchTables();
+document.addEventListener("htmx:after:swap", watchTables);
+
 document.addEventListener("htmx:error", () => sayStale(0));
 
 // --- The pointer on the heat strip

@@ -17,6 +17,31 @@ for (const slider of form.querySelectorAll("[data-slides]")) {
   });
 }
 
+// A tier moves the shares of its workloads that have none of their own.
+for (const tier of form.querySelectorAll("input[name^='tier-']")) {
+  const own = [...form.querySelectorAll(`[data-tier="${tier.name.slice("tier-".length)}"]`)];
+  let before = tier.value;
+  const moveRows = () => {
+    const value = tier.value;
+    for (const number of own) {
+      if (number.value !== number.dataset.proposed && number.value !== before) continue;
+      number.value = value || number.dataset.proposed;
+      const slider = document.getElementById(`${number.id}-slider`);
+      slider.max = Math.max(slider.max, number.value);
+      slider.value = number.value;
+      sayValue(slider, number);
+    }
+    before = value;
+  };
+  tier.addEventListener("input", moveRows);
+  document.getElementById(`${tier.id}-slider`).addEventListener("input", moveRows);
+}
+
+function isOfTier(field) {
+  const tier = field.dataset.tier && document.getElementById(`tier-${field.dataset.tier}`);
+  return Boolean(tier) && tier.value !== tier.dataset.proposed && field.value === tier.value;
+}
+
 // The right end of a limit is no limit, which its position does not tell a screen reader.
 function sayValue(slider, number) {
   slider.setAttribute("aria-valuetext", number.value ? `${number.value} ${slider.dataset.unit}`.trim() : number.placeholder);
@@ -30,7 +55,7 @@ function isLimit(slider) {
 // limit is no limit.
 function rounded(slider) {
   const value = Number(slider.value);
-  if (slider.dataset.slides.startsWith("shares")) return String(Math.max(1, Math.round(value)));
+  if (/^(shares|tier)-/.test(slider.dataset.slides)) return String(Math.max(1, Math.round(value)));
   const isNone = isLimit(slider) ? value >= Number(slider.max) : value === 0;
   return isNone ? "" : String(Number(Math.max(value, Number(slider.max) / 1000).toPrecision(3)));
 }
@@ -38,7 +63,7 @@ function rounded(slider) {
 // Of hundreds of fields only what differs from the proposal is sent: the address stays short.
 form.addEventListener("formdata", ({ formData }) => {
   for (const field of form.querySelectorAll("[data-proposed]")) {
-    if (field.value === field.dataset.proposed) formData.delete(field.name);
+    if (field.value === field.dataset.proposed || isOfTier(field)) formData.delete(field.name);
   }
 });
 
@@ -70,7 +95,7 @@ function setBusy(isBusy) {
 // --- A filter over many rows; it asks the server nothing
 
 const filter = document.getElementById("row-filter");
-const rows = [...form.querySelectorAll("tbody tr")];
+const rows = [...form.querySelectorAll("#what-if-rows tbody tr")];
 
 function showRows() {
   const wanted = filter.value.trim().toLowerCase();

@@ -30,6 +30,7 @@ class TableAddress:
     columns: tuple[str, ...]
     default_columns: tuple[str, ...]
     page: int
+    usual_sort: str = ""
     problems: tuple[str, ...] = ()
 
     def query(self, **changes: Any) -> str:
@@ -44,7 +45,8 @@ class TableAddress:
             found.append((name, changes.get(name, value)))
         found.append(("group", changes.get("group", self.group)))
         order = changes.get("sort", order)
-        found.append(("sort", "" if order == self.default_columns[0] else order))
+        usual = self.usual_sort or self.default_columns[0]
+        found.append(("sort", "" if order == usual else order))
         columns = changes.get("columns", self.columns)
         if columns and tuple(columns) != self.default_columns:
             found += [("columns", key) for key in columns]
@@ -77,11 +79,12 @@ def read_address(query: QueryDict, table: Table[Any]) -> TableAddress:
     return TableAddress(
         text=query.get("q", "").strip()[:LONGEST_TEXT],
         wanted={key: query.get(key, "").strip()[:LONGEST_TEXT] for key in faceted},
-        sort=order[0] if order else first,
+        sort=order[0] if order else table.usual_sort or first,
         is_descending=is_descending and bool(order),
         group=group[0] if group else "",
         columns=tuple(key for key in every if key == first or key in shown) if shown else usual,
         default_columns=usual,
         page=int(page) if page.isdecimal() and 0 < len(page) < 7 else 1,
+        usual_sort=table.usual_sort,
         problems=tuple(problems),
     )

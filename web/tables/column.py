@@ -80,7 +80,8 @@ class Column(Generic[RowT]):
 class Table(Generic[RowT]):
     """A list: its rows and columns; the first column names the row and is always shown.
 
-    `read` gives all rows; `with_days` gives some of them with their last day.
+    `read` gives all rows; `with_days` gives some of them with their last day. `usual_sort` is the
+    column by which rows stand unless the address says so, if not the first.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Table(Generic[RowT]):
     identity: Callable[[RowT], str]
     read: Callable[[Scope, datetime], Listed[RowT]]
     with_days: Callable[[Sequence[RowT], datetime], list[RowT]]
+    usual_sort: str = ""
 
     def column(self, key: str) -> Column[RowT]:
         return next(column for column in self.columns if column.key == key)

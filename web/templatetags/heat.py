@@ -19,20 +19,25 @@ register = template.Library()
 
 
 @register.simple_tag
-def heat_rows(rows: Sequence[HeatRow]) -> SafeString:
-    """A row for each resource: a template takes long for so many."""
-    drawn = "\n".join([_row(row) for row in rows])
+def heat_rows(rows: Sequence[HeatRow], query: str = "") -> SafeString:
+    """A row for each resource: a template takes long for so many.
+
+    `query` is the time that somebody chose, with which the resources are opened.
+    """
+    drawn = "\n".join([_row(row, escape(query)) for row in rows])
     return mark_safe(drawn)  # noqa: S308  each text is escaped where it is put in
 
 
-def _row(row: HeatRow) -> str:
+def _row(row: HeatRow, query: str) -> str:
     line, name = row.line, escape(row.line.name)
     address = escape(row_address("resource", line.pk))
+    at = f"?{query}" if query else ""
     return (
-        f'<div class="heat-row"><a class="heat-name" href="{address}" title="{name}">'
+        f'<div class="heat-row"><a class="heat-name" href="{address}{at}" title="{name}">'
         f"{mark(line.shown_state)}{name}</a> "
-        f'<a class="heat-cell" href="{address}?range=24h" tabindex="-1" aria-hidden="true">'
-        f'{_strip(row, name)}</a> <span class="heat-now">{_now(line)}</span></div>'
+        f'<a class="heat-cell" href="{address}{at or "?range=24h"}" tabindex="-1"'
+        f' aria-hidden="true">{_strip(row, name)}</a>'
+        f' <span class="heat-now">{_now(line)}</span></div>'
     )
 
 
@@ -45,9 +50,17 @@ def _strip(row: HeatRow, name: str) -> str:
         f' shape-rendering="crispEdges" data-heat data-name="{name}"'
         f' data-unit="{escape(row.line.level.unit)}" data-since="{row.since_s}"'
         f' data-values="{escape(row.values)}">'
-        f'<rect class="ground" width="{COLUMNS}" height="{HEIGHT}"/>{paths}'
+        f'<rect class="ground" width="{COLUMNS}" height="{HEIGHT}"/>{paths}{_chosen(row)}'
         f'<line class="line" x1="0" x2="{COLUMNS}" y1="{THRESHOLD_Y}" y2="{THRESHOLD_Y}"/></svg>'
     )
+
+
+def _chosen(row: HeatRow) -> str:
+    """The time that somebody chose."""
+    if row.chosen is None:
+        return ""
+    first, width = row.chosen
+    return f'<rect class="chosen" x="{first}" width="{width}" height="{HEIGHT}"/>'
 
 
 def _now(line: ResourceLine) -> str:

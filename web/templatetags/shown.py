@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,8 @@ from advisor.core.duration import duration_text
 from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Confidence
 from advisor.core.pools import PoolTerms, pool_terms_text
+from advisor.core.quantity import written_rate
+from advisor.models import Resource
 from advisor.resource_kinds import registry
 from web import formatting
 
@@ -48,6 +50,31 @@ def rate(value: float | None, unit: str, reason: str = "nothing was measured") -
 
 
 @register.simple_tag
+def stated_level(resource: Resource) -> str:
+    """The threshold that is stated of a resource, as its field takes it."""
+    value = resource.threshold
+    return f"{100 * value if resource.traits.level.unit == '%' else value:.9g}"
+
+
+@register.simple_tag
+def seconds(length_s: float) -> str:
+    """A length of time for people."""
+    return duration_text(timedelta(seconds=length_s))
+
+
+@register.simple_tag
+def minutes_of(length_s: float) -> str:
+    """A length of time in minutes, as people write it into a field."""
+    return f"{length_s / 60:.9g}"
+
+
+@register.simple_tag
+def written(value: float | None, unit: str) -> str:
+    """A rate as people write it into a field; empty without one."""
+    return written_rate(value, unit)
+
+
+@register.simple_tag
 def pool_terms(pool: dict[str, Any], unit: str) -> str:
     """The terms of a pool of a policy version."""
     return pool_terms_text(from_plain(PoolTerms, pool), unit)
@@ -70,13 +97,13 @@ def percent(ratio: float | None, reason: str = "nothing was measured") -> str:
     """A part of a whole, in whole percent: more digits would feign precision."""
     if ratio is None:
         return absent(reason)
-    return f"{ratio * 100:.0f}\N{NO-BREAK SPACE}%"
+    return f"{ratio * 100:z.0f}\N{NO-BREAK SPACE}%"
 
 
 @register.simple_tag
 def percent_number(ratio: float | None, reason: str = "nothing was measured") -> str:
     """The same without its unit, for a column."""
-    return absent(reason) if ratio is None else f"{ratio * 100:.0f}"
+    return absent(reason) if ratio is None else f"{ratio * 100:z.0f}"
 
 
 @register.simple_tag

@@ -15,7 +15,7 @@ from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIfRow
 from web.drawing.bars import WhatIfBar
 from web.formatting import Scale
-from web.what_if_form import AllocationFields, Field
+from web.what_if_form import AllocationFields, Field, TierFields
 
 register = template.Library()
 
@@ -39,6 +39,12 @@ _CONTROLS = """\
 <td data-label="Tier">{tier}</td>
 {cells}
 </tr>"""
+_TIER = """\
+<tr>
+<th scope="row">{tier}</th>
+<td class="number" data-label="Workloads">{count}</td>
+{cell}
+</tr>"""
 _CONTROL = """\
 <td class="whole" data-label="{title}">
 <label class="visually-hidden" for="{name}">{label}</label>
@@ -49,7 +55,7 @@ _CONTROL = """\
 </td>"""
 _FIELD = """\
 <input id="{name}" name="{name}" type="number" min="0" step="any" inputmode="decimal"\
- value="{text}" data-proposed="{proposed}" placeholder="{hint}"{wrong}>"""
+ value="{text}" data-proposed="{proposed}" placeholder="{hint}"{tier}{wrong}>"""
 _WRONG = ' aria-invalid="true" aria-describedby="what-if-errors"'
 
 
@@ -108,6 +114,17 @@ def control_rows(rows: Sequence[AllocationFields], scale: Scale) -> SafeString:
     )
 
 
+@register.simple_tag
+def tier_rows(tiers: Sequence[TierFields]) -> SafeString:
+    """A row of the form for each tier."""
+    return _joined(
+        _TIER.format(
+            tier=escape(one.tier), count=one.count, cell=_control(one.shares, "Shares", "")
+        )
+        for one in tiers
+    )
+
+
 def _control(control: Field, title: str, unit: str) -> str:
     return _CONTROL.format(
         title=title,
@@ -129,6 +146,7 @@ def number_field(field: Field) -> SafeString:
         text=escape(field.text),
         proposed=escape(field.proposed),
         hint=escape(field.hint),
+        tier=f' data-tier="{escape(field.tier)}"' if field.tier else "",
         wrong=_WRONG if field.error else "",
     )
     return mark_safe(html)  # noqa: S308  # all that may come from people is escaped above

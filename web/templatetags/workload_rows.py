@@ -220,7 +220,7 @@ def _expected(effect: Effect, scale: Scale) -> str:
         )
         told.append(
             f"I/O takes {significant(effect.latency_now_ms or 0.0, 2)} ms now, "
-            f"{percent(effect.latency_interval.level)} between {low} and {high} ms"
+            f"{percent(effect.latency_interval.level)} between {low} and {high}&nbsp;ms"
         )
     return f'<div class="told muted small">{"; ".join(told)}</div>' if told else ""
 

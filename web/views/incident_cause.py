@@ -1,4 +1,4 @@
-"""Who causes an incident, and muting one that was planned."""
+"""What happened in an incident and who caused it, and muting one that was planned."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ from advisor.models import Incident, Recurrence, Workload
 from advisor.models.choices import choices_of
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from advisor.queries.incident_timeline import IncidentPicture, incident_picture
+from advisor.resource_kinds.registry import traits_of
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.api.v1.noted import noted
+from web.drawing.timeline import drawn_timeline
+from web.formatting import MILLISECONDS, rate_scale
 from web.page import render_page, render_part
 from web.time_range import utc_time
 
@@ -58,7 +62,7 @@ def proposed_maintenance(incident: Incident, now: datetime) -> MaintenanceForm:
 
 
 def _aggressors(incident: Incident) -> tuple[str, ...]:
-    names = [item["workload"] for item in incident.aggressors]
+    names = [item["workload"] for item in incident.culprits]
     return tuple(name for name in names if name != UNALLOCATED)
 
 
@@ -87,6 +91,38 @@ def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBa
     return render_page(
         request, workspace, "web/cause.html", now=now, section="incidents", **context
     )
+
+
+@require_safe
+@workspace_view
+def timeline(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """What happened when, and the hosts then: alone for htmx, else as a page of its own."""
+    now = timezone.now()
+    workspace, row = open_row(workspace, Incident, pk, "resource", among=Incident.every.all())
+    context: dict[str, Any] = {"incident": row, "resource": row.resource}
+    context |= picture_context(incident_picture(row, now=now))
+    if "HX-Request" in request.headers:
+        template = "web/parts/incident_picture.html"
+        return render_part(request, workspace, template, now=now, **context)
+    return render_page(
+        request, workspace, "web/timeline.html", now=now, section="incidents", **context
+    )
+
+
+def picture_context(picture: IncidentPicture) -> dict[str, Any]:
+    """What the part with the timeline and the hosts needs."""
+    loads = [
+        load for one in picture.hosts for load in (one.load_before, one.load) if load is not None
+    ]
+    traits = traits_of(picture.timeline.kind)
+    return {
+        "traits": traits,
+        "drawn": drawn_timeline(picture.timeline),
+        "hosts": picture.hosts,
+        "level_noun": traits.level.noun.capitalize(),
+        "load_scale": rate_scale(traits.load_unit, max(loads, default=None)),
+        "ms_scale": MILLISECONDS,
+    }
 
 
 @require_POST

@@ -18,6 +18,7 @@ from accounts.errors import AccountsError, AlreadyExists
 from accounts.models import Collects, JoinMode, JoinToken, Runs
 from accounts.services.join_tokens import find_join_token
 from advisor.decisions.joining import Asking, join
+from advisor.errors import EnrolmentRefused
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_PATH
 from web.agent_archive import INSTALLER, archive_of
 from web.api.v1.rate_limit import take_of_address
@@ -27,6 +28,7 @@ MOST_BYTES = 64 * 1024
 MOST_NAMES = 512
 """Of interfaces or disks: more of them are of no real host."""
 LONGEST_WORD = 200
+LONGEST_INTERVAL_S = 60
 
 
 @csrf_exempt
@@ -44,6 +46,8 @@ def join_host(request: HttpRequest, secret: str) -> HttpResponse:
         token = find_join_token(secret, now=timezone.now())
     except AlreadyExists as error:
         return _refused(request, str(error), status=409)
+    except EnrolmentRefused as error:
+        return _refused(request, str(error), status=503)
     except AccountsError as error:
         return _refused(request, str(error), status=410)
     if reason := why_unsafe(request):
@@ -121,6 +125,7 @@ def _asking(request: HttpRequest) -> Asking:
         interfaces=_names(said, "interfaces"),
         disks=_names(said, "disks"),
         subtrees=_names(said, "subtrees"),
+        interval_s=_interval(said.get("interval", "")),
         state_dir=_path(said.get("state_dir", "")),
         has_ca_file=said.get("ca_file") == "yes",
     )
@@ -139,6 +144,12 @@ def _names(said: QueryDict, key: str) -> tuple[str, ...]:
 def _path(text: str) -> str:
     is_path = text.startswith("/") and text.isprintable() and len(text) <= LONGEST_PATH
     return text if is_path else ""
+
+
+def _interval(text: str) -> int | None:
+    """Seconds between samples; None is as the agent does by itself."""
+    seconds = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else 0
+    return seconds if 1 <= seconds <= LONGEST_INTERVAL_S else None
 
 
 def _clock(text: str) -> datetime | None:

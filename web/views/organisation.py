@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -15,11 +18,16 @@ from accounts.errors import AccountsError, NotAllowed
 from accounts.models import AuditEntry, Organisation
 from accounts.roles import Action
 from accounts.services.deletion import GRACE, keep_organisation, plan_deletion
+from advisor.errors import InventoryError
+from advisor.history.stored.retention import LONGEST_DAYS, keep_for, kept_by
 from ingest.core.quota.limits import WORDS
 from ingest.quotas.figures import QuotaFigures, quota_figures
 from web.access import Workspace, workspace_view
+from web.api.v1.noted import noted
+from web.changing import changing
 from web.organisation_export import ENDED, export_answer
 from web.page import render_page
+from web.views.stating import Form
 
 NEARLY_FULL = 0.8
 """From this part of a quota on it is said that it is nearly used up."""
@@ -39,7 +47,27 @@ def organisation(request: HttpRequest, workspace: Workspace) -> HttpResponseBase
         last_export=_last_export(workspace.membership.organisation),
         may_delete=workspace.membership.may(Action.DELETE_ORGANISATION),
         grace_days=GRACE.days,
+        kept=kept_by(workspace.membership.organisation),
+        most_days=LONGEST_DAYS,
+        samples_days=settings.SAMPLE_RETENTION_DAYS,
     )
+
+
+@changing("organisation")
+def keep_history(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """State how long history is kept; what is older goes within an hour."""
+    # To shorten it deletes what is older.
+    workspace.actor.require(Action.DELETE_ORGANISATION)
+    own, form = workspace.membership.organisation, Form(request)
+    days = {name: form.read(name, int) for name in ("exact_days", "quarter_days", "day_days")}
+    stated = {name: value for name, value in days.items() if value is not None}
+    if not stated:
+        raise InventoryError("nothing was changed: the form states nothing")
+    with transaction.atomic():
+        keep_for(own, replace(kept_by(own), **stated))
+        noted(workspace, "state retention", "stored history")
+    messages.success(request, "History is kept so long from now on; what is older goes.")
+    return redirect("organisation")
 
 
 def _row(figures: QuotaFigures) -> Mapping[str, object]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from advisor.core.duration import duration_text
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.history.policy_state import newest_policies, policy_states
 from advisor.models import State, Team
 from advisor.queries.heat import heat_strips
 from advisor.queries.hosts import host_healths
-from advisor.queries.incidents import correlated_lines, open_incident_lines
+from advisor.queries.incidents import (
+    correlated_lines,
+    incident_lines,
+    incident_rows,
+    open_incident_lines,
+)
 from advisor.queries.movers import (
     AGAINST,
     Against,
@@ -40,22 +49,46 @@ from web.access import Workspace, workspace_view
 from web.drawing.heat import axis_labels, heat_row, hour_cells, hour_starts
 from web.drawing.squares import WORDS, drawn_squares
 from web.page import render_page, render_part
+from web.time_range import TimeRange, read_time_range
 
+WHOLE = "24h"
+RANGES = ("15m", "1h", "6h")
+"""Beside the whole day, which is what the page shows without any choice."""
+MOST_IN_RANGE = 20
 LONGEST_TEAM = 60
 """Of a name that is none, so much is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """Who looks, when, and at what one team uses; None: at everything."""
+    """Who looks, when, at what one team uses (None: at everything), and at which time.
+
+    `chosen` is what somebody brushed or chose; None is the usual day.
+    """
 
     workspace: Workspace
     now: datetime
     reach: TeamReach | None
+    chosen: TimeRange | None = None
 
     @property
     def team(self) -> Team | None:
         return None if self.reach is None else self.reach.team
+
+    @property
+    def range_query(self) -> str:
+        """The chosen time, for the addresses of charts; empty without one."""
+        if self.chosen is None:
+            return ""
+        if self.chosen.name is not None:
+            return urlencode({"range": self.chosen.name})
+        return urlencode({"from": _iso(self.chosen.since), "to": _iso(self.chosen.until)})
+
+    @property
+    def kept(self) -> str:
+        """What of the address each part of the page is asked for with."""
+        team = urlencode({"team": self.team.name}) if self.team else ""
+        return "&".join(filter(None, [team, self.range_query]))
 
     def lines(self) -> list[ResourceLine]:
         lines = by_urgency(read_lines(self.workspace.scope, now=self.now))
@@ -79,10 +112,13 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     teams = list(workspace.scope.rows(Team)) if asked or not is_part else []
     team = next((one for one in teams if one.name == asked), None)
     reach = None if team is None else reach_of(workspace.scope, team)
-    look = _Look(workspace=workspace, now=now, reach=reach)
+    found = _range_in(request.GET, now)
+    chosen = found if found is not None and found.problem is None else None
+    look = _Look(workspace=workspace, now=now, reach=reach, chosen=chosen)
     group = request.GET.get("group", "")
     if is_part:
         template, context = _part(look, request.GET.get("part", ""), against, group)
+        context |= {"kept": look.kept, "range_query": look.range_query}
         return render_part(request, workspace, template, now=now, team=team, **context)
     lines = look.lines()
     context = {
@@ -92,6 +128,11 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         **_frame_of_movers(look, against, at_once="movers" in request.GET),
         **_promises(look, at_once="promises" in request.GET),
         **_lists(look, lines),
+        **_chosen(look),
+        "range_problem": found.problem if found is not None else None,
+        "kept": look.kept,
+        "range_query": look.range_query,
+        "range_names": RANGES,
         "team": team,
         "teams": teams,
         "unknown_team": asked[:LONGEST_TEAM] if team is None else "",
@@ -116,6 +157,8 @@ def _part(look: _Look, name: str, against: Against, group: str) -> tuple[str, di
             return "web/parts/heat_hours.html", _hours(lines, look.now)
         case "heat":
             return "web/parts/overview_heat.html", _heat(look, lines)
+        case "chosen":
+            return "web/parts/chosen_range.html", _chosen(look)
         case "lists":
             return "web/parts/overview_lists.html", _lists(look, lines)
     return "web/parts/overview.html", _state(look, lines)
@@ -148,12 +191,49 @@ def _state(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
     }
 
 
+def _range_in(query: Mapping[str, str], now: datetime) -> TimeRange | None:
+    """The time that the address asks for; None where it asks for none."""
+    if not {"from", "to", "range"} & set(query):
+        return None
+    return read_time_range(query, now=now, default=WHOLE)
+
+
+def _ends(look: _Look) -> tuple[float, float] | None:
+    """The chosen time, in seconds since 1970."""
+    if look.chosen is None:
+        return None
+    return look.chosen.since.timestamp(), look.chosen.until.timestamp()
+
+
+def _iso(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%S}Z"
+
+
+def _chosen(look: _Look) -> dict[str, Any]:
+    """The incidents of the chosen time, the newest first; of no time, nothing."""
+    if look.chosen is None:
+        return {"chosen": None}
+    rows = incident_rows(look.workspace.scope).filter(
+        Q(ended_at=None) | Q(ended_at__gt=look.chosen.since), started_at__lt=look.chosen.until
+    )
+    if look.reach is not None:
+        rows = rows.filter(resource__in=look.reach.resources)
+    count = rows.count()
+    return {
+        "chosen": look.chosen,
+        "chosen_length": duration_text(look.chosen.until - look.chosen.since),
+        "chosen_incidents": incident_lines(list(rows[:MOST_IN_RANGE]), now=look.now),
+        "chosen_count": count,
+        "chosen_more": max(count - MOST_IN_RANGE, 0),
+    }
+
+
 def _heat(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
     """The last day of every resource, as strips."""
     strips = heat_strips([line.pk for line in lines], now=look.now)
     return {
         "hosts": look.workspace.scope.rows(Host).exists(),
-        "heat": [heat_row(line, strips[line.pk]) for line in lines],
+        "heat": [heat_row(line, strips[line.pk], chosen=_ends(look)) for line in lines],
         "heat_axis": axis_labels(strips[lines[0].pk]) if lines else [],
     }
 
@@ -175,7 +255,7 @@ def _map(look: _Look, grouping: Grouping) -> dict[str, Any]:
     """A square per workload."""
     found = workload_map(look.workspace.scope, grouping, now=look.now, team=look.team)
     return {
-        "groups": [(group, drawn_squares(group.squares)) for group in found],
+        "groups": [(group, drawn_squares(group.squares, look.range_query)) for group in found],
         "grouping": grouping,
         "conditions": WORDS,
     }

@@ -41,7 +41,7 @@ from advisor.models import (
 )
 from advisor.pipeline.recommendation_life import history_of
 from advisor.queries.advice_detail import advice_detail
-from advisor.queries.calibration import accuracy_by_origin, calibration_of
+from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
     Effect,
     RecommendationDetail,
@@ -56,9 +56,11 @@ from web.drawing.bars import effect_rows, policy_bars
 from web.drawing.picture import drawing_of
 from web.formatting import rate_scale
 from web.page import render_page
-from web.templatetags.many import MOST_ROWS
 
 PER_PAGE = 50
+MOST_ROWS = 5
+"""So many bars have room on one screen beside the reasons and the risk."""
+LESS_RATIO = 0.99
 LONGEST_REASON = 2000
 SNOOZES = {"1": "1 hour", "8": "8 hours", "24": "1 day", "168": "1 week"}
 """Hours for which a page puts advice off."""
@@ -95,7 +97,6 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         kind=kind,
         kinds=kinds,
         calibration=calibration_of(workspace.membership.organisation),
-        accuracy=accuracy_by_origin(workspace.membership.organisation),
         gaps=list(gaps.select_related("resource").order_by("resource__name")),
     )
 
@@ -187,6 +188,8 @@ def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
         "drawing": drawing_of(picture) if picture else None,
         "track": track_text(detail.row) if detail.answer else "",
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
+        "losing": [one.effect.workload for one in bars if _loses(one.effect)],
+        "can_edit": detail.answer is not None,
         "bars": bars[:MOST_ROWS],
         "more_bars": bars[MOST_ROWS:],
         "window": _window(detail),
@@ -214,6 +217,13 @@ def _change(effect: Effect) -> float:
     return abs(effect.after - effect.before)
 
 
+def _loses(effect: Effect) -> bool:
+    """Whether it would get less than it got, by more than a number is rounded by."""
+    if effect.before is None or effect.after is None:
+        return False
+    return effect.after < effect.before * LESS_RATIO
+
+
 def _prediction(detail: RecommendationDetail) -> dict[str, Any]:
     """The newest score, which the scheduler keeps, or why there is none."""
     if detail.policy is None:
@@ -221,7 +231,10 @@ def _prediction(detail: RecommendationDetail) -> dict[str, Any]:
     found: PredictionScore | None = getattr(detail.row, "prediction_score", None)
     if found is None:
         return {"prediction": None, "not_scored": why_not_scored(detail.row)}
-    rates = [rate | {"off": rate["measured"] - rate["predicted"]} for rate in found.rates]
+    rates = [
+        {"measured_in_all": None, **rate, "off": rate["measured"] - rate["predicted"]}
+        for rate in found.rates
+    ]
     return {"prediction": found, "prediction_rates": rates}
 
 
@@ -266,10 +279,24 @@ def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResp
             return redirect("recommendation", row.pk)
         policy = approve(recommendation=row, user=workspace.membership.user, now=now)
     except DecisionRefused as error:
-        messages.error(request, f"Nothing was changed: {error}.")
-        return recommendation_page(request, workspace, row, now=now, status=409)
+        return _refused(request, workspace, row, error, now=now)
     messages.success(request, _approved(row, policy, now))
     return redirect("recommendation", row.pk)
+
+
+def _refused(
+    request: HttpRequest,
+    workspace: Workspace,
+    row: Recommendation,
+    error: DecisionRefused,
+    *,
+    now: datetime,
+) -> HttpResponseBase:
+    """The page as it was, with the reason."""
+    # What was set before it was refused is undone in the database alone.
+    row.refresh_from_db()
+    messages.error(request, f"Nothing was changed: {error}.")
+    return recommendation_page(request, workspace, row, now=now, status=409)
 
 
 def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
@@ -300,7 +327,6 @@ def reject_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespo
     try:
         reject(recommendation=row, user=workspace.membership.user, reason=reason, now=now)
     except DecisionRefused as error:
-        messages.error(request, f"Nothing was changed: {error}.")
-        return recommendation_page(request, workspace, row, now=now, status=409)
+        return _refused(request, workspace, row, error, now=now)
     messages.success(request, "Rejected. Nothing on any host was changed.")
     return redirect("recommendation", row.pk)

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_safe
 
 from advisor.core.reporting.period import BETWEEN, Recurring
 from advisor.core.reporting.report import Report
+from advisor.core.reporting.schedule import LONGEST_TAG
 from advisor.core.reporting.words import words_of, workload_line
 from advisor.errors import ExportImpossible, InventoryError
-from advisor.models import Team
-from advisor.models.report import LONGEST_TAG
+from advisor.models import ChannelKind, NotificationChannel, Team
 from advisor.queries.report import read_report
 from advisor.reports.asked import AskedReport, period_of_asked, subject_of
 from advisor.reports.pdf import pdf_of
@@ -30,6 +30,7 @@ STATED = "days"
 """The period whose first and last day are stated."""
 PER_PAGE = 50
 PERIODS = (
+    (str(Recurring.TODAY), "today so far"),
     (str(Recurring.LAST_DAY), "yesterday"),
     (str(Recurring.LAST_WEEK), "last week"),
     (str(Recurring.LAST_MONTH), "last month"),
@@ -65,7 +66,14 @@ def asked_in(request: HttpRequest, query: QueryDict) -> AskedReport:
         zone=query.get("zone", "") or readers_zone(request) or "UTC",
         team=query.get("team", ""),
         tag=query.get("tag", "").strip(),
+        workload=query.get("workload", "").strip(),
     )
+
+
+def days_open(request: HttpRequest) -> int:
+    """For how long a form asks a link to open; 0 for what is no number of days."""
+    days = request.POST.get("days_open", "")
+    return int(days) if days.isascii() and days.isdecimal() and len(days) < 4 else 0
 
 
 def readers_zone(request: HttpRequest) -> str:
@@ -151,6 +159,9 @@ def _form(request: HttpRequest, workspace: Workspace, asked: AskedReport) -> dic
         "zones": zone_names(),
         "has_zone": bool(request.GET.get("zone") or readers_zone(request)),
         "share_days": DAYS,
+        "mail_channels": workspace.scope.rows(NotificationChannel).filter(
+            kind=ChannelKind.MAIL, stopped_at=None
+        ),
         "teams": workspace.scope.rows(Team),
         "longest_tag": LONGEST_TAG,
     }

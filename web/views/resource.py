@@ -86,13 +86,14 @@ def _page(
 
 
 def _head(row: Resource, now: datetime) -> dict[str, Any]:
-    open_advice = Recommendation.objects.open_at(now).filter(resource=row)
+    open_advice = list(Recommendation.objects.open_at(now).filter(resource=row))
     status = getattr(row, "status", None)
     return {
         "line": resource_line(row, now=now),
         "incident": _open_incident(row),
         # What ends an incident comes first.
         "advice": sorted(open_advice, key=lambda one: (one.topic != POLICY_TOPIC, one.topic)),
+        "has_policy_advice": any(one.topic == POLICY_TOPIC for one in open_advice),
         "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
         # A datastore counted in bytes is watched by its I/Os all the same.
         "load_unit": row.traits.load_unit,

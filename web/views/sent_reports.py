@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Action
-from advisor.core.reporting.schedule import Every
+from advisor.core.reporting.schedule import HOURS, LONGEST_TAG, Every
+from advisor.decisions import report_subscriptions as subscriptions
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import (
     ChannelKind,
@@ -22,12 +24,13 @@ from advisor.models import (
     SharedReport,
     Team,
 )
-from advisor.models.report import LONGEST_TAG
-from advisor.reports import shared, subscriptions
+from advisor.reports import shared
+from advisor.reports.once import mail_report
+from advisor.reports.written import written
 from web.access import Workspace, open_row, workspace_view
 from web.changing import changing
 from web.page import render_page
-from web.views.reports import readers_zone, zone_names
+from web.views.reports import asked_in, read_asked, readers_zone, zone_names
 
 FIELDS = ("name", "channel", "every", "hour", "zone", "team", "tag")
 EVERY_WORDS = {
@@ -69,7 +72,7 @@ def _page(
         teams=workspace.scope.rows(Team),
         zones=zone_names(),
         every=EVERY_WORDS.items(),
-        hours=subscriptions.HOURS,
+        hours=HOURS,
         longest_tag=LONGEST_TAG,
         form={**form, "zone": form["zone"] or readers_zone(request) or "UTC"},
         has_zone=bool(form["zone"] or readers_zone(request)),
@@ -101,23 +104,17 @@ def _row_of(form: Mapping[str, str], workspace: Workspace) -> ReportSubscription
     """What a form states; DecisionRefused with what cannot be read."""
     if any("\x00" in text for text in form.values()):
         raise DecisionRefused("a text holds a character that cannot be stored")
-    channel = workspace.scope.rows(NotificationChannel).filter(name=form["channel"]).first()
-    if channel is None:
-        raise DecisionRefused(f'there is no channel "{form["channel"]}"')
-    team = workspace.scope.rows(Team).filter(name=form["team"]).first()
-    if team is None and form["team"]:
-        raise DecisionRefused(f'there is no team "{form["team"]}"')
     hour = form["hour"]
-    return ReportSubscription(
-        organisation=workspace.membership.organisation,
+    said = subscriptions.StatedSubscription(
         name=form["name"],
-        channel=channel,
+        channel=form["channel"],
         every=form["every"],
         hour=int(hour) if hour.isascii() and hour.isdecimal() and len(hour) < 3 else -1,
         zone=form["zone"] or "UTC",
-        team=team,
+        team=form["team"],
         tag=form["tag"],
     )
+    return subscriptions.row_of(said, workspace.membership.organisation)
 
 
 @changing("sent-reports")
@@ -150,3 +147,26 @@ def remove(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseB
     subscriptions.remove(row, actor=workspace.actor, now=timezone.now())
     messages.success(request, f"There is no {row.name} any more.")
     return redirect("sent-reports")
+
+
+@changing("reports")
+def mail_now(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """Mail the report that the form names once, as it is now."""
+    workspace.actor.require(Action.MANAGE_NOTIFICATIONS)
+    now = timezone.now()
+    chosen = request.POST.get("channel", "")
+    known = workspace.scope.rows(NotificationChannel)
+    number = int(chosen) if chosen.isascii() and chosen.isdecimal() and len(chosen) < 10 else 0
+    channel = known.filter(pk=number).first()
+    if channel is None:
+        raise Http404
+    asked = asked_in(request, request.POST)
+    report = written(read_asked(workspace, asked, now))
+    query = {
+        name: request.POST.get(name, "") for name in ("period", "first", "last", "team", "tag")
+    }
+    address = f"{reverse('reports')}?{urlencode({**query, 'zone': asked.zone})}"
+    link = f"{settings.PUBLIC_URL}{address}" if settings.PUBLIC_URL else ""
+    mail_report(report, channel, link=link, actor=workspace.actor, now=now)
+    messages.success(request, f"It is on its way by {channel.name}.")
+    return redirect(address)

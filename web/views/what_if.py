@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
@@ -26,11 +26,12 @@ from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import POLICY_TOPIC, Recommendation, Resource
 from advisor.queries.past_table import what_if_table
+from advisor.queries.recommendations import stored_items
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import what_if_bars
 from web.page import render_page, render_part
 from web.templatetags.many import MOST_ROWS
-from web.what_if_form import LENGTHS, WhatIfForm, read_form
+from web.what_if_form import LENGTHS, WhatIfForm, fields_of, read_form
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -46,6 +47,8 @@ def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     if request.method == "POST":
         touched = read_form(scene_of(row, now=now), request.POST).touched
         return redirect(f"{request.path}?{urlencode(touched)}")
+    if "recommendation" in request.GET:
+        return _edited(request, workspace, row, now)
     form = read_form(scene_of(row, now=now), request.GET)
     past = past_of(form.scene, length=form.length, now=now)
     if "HX-Request" in request.headers:
@@ -53,6 +56,22 @@ def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         context = _answer(form, past, now)
         return render_part(request, workspace, template, now=now, resource=row, **context)
     return _page(request, workspace, form, past, now=now)
+
+
+def _edited(
+    request: HttpRequest, workspace: Workspace, row: Resource, now: datetime
+) -> HttpResponseBase:
+    """Leads to the form with the numbers of a recommendation for this resource, to change them."""
+    asked = request.GET["recommendation"]
+    if not (asked.isascii() and asked.isdecimal() and len(asked) < 19):
+        raise Http404("no such recommendation")
+    _, advice = open_row(workspace, Recommendation, int(asked))
+    items = stored_items(advice)
+    if advice.resource_id != row.pk or items is None:
+        raise Http404(f"recommendation {asked} divides another resource, or none")
+    scene = scene_of(row, now=now)
+    touched = read_form(scene, fields_of(scene, items)).touched
+    return redirect(f"{request.path}?{urlencode(touched)}")
 
 
 def _page(

@@ -10,16 +10,18 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from advisor.core.duration import duration_text
-from advisor.models import Team, Workload
+from advisor.models import Team, Tier, Workload
 from advisor.queries.hosts import sample_trouble
 from advisor.queries.identity import workload_identity
 from advisor.queries.resources import resource_line
 from advisor.queries.teams import teams_of
 from advisor.queries.workload_charts import workload_chart_plans
 from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
+from advisor.queries.workload_harm import harm_of
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import charts_context
 from web.page import render_page, render_part
+from web.views.incident_cause import workload_keys
 
 NEARLY = 0.95
 
@@ -35,6 +37,10 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         template = "web/parts/workload_incidents.html"
         return render_part(request, workspace, template, now=now, **shown)
     context = _allocations(row, now)
+    if is_part and request.GET.get("part") == "drawer":
+        shown = {**context, **_incidents(workspace, row, now), "teams": _teams(workspace, row)}
+        template = "web/parts/workload_drawer.html"
+        return render_part(request, workspace, template, now=now, **shown)
     if is_part:
         return render_part(request, workspace, "web/parts/workload.html", now=now, **context)
     return render_page(
@@ -44,13 +50,17 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="workloads",
         identity=workload_identity(row),
-        teams=teams_of(row.tags, list(workspace.scope.rows(Team))),
+        teams=_teams(workspace, row),
         **context,
         **_incidents(workspace, row, now),
         **charts_context(
             request.GET, "workload", row.pk, workload_chart_plans(row), now=now, default="24h"
         ),
     )
+
+
+def _teams(workspace: Workspace, row: Workload) -> list[Team]:
+    return teams_of(row.tags, list(workspace.scope.rows(Team)))
 
 
 def _allocations(row: Workload, now: datetime) -> dict[str, Any]:
@@ -65,11 +75,16 @@ def _allocations(row: Workload, now: datetime) -> dict[str, Any]:
         "throttled_min": _sum([day.throttled_min for day in days]),
         "bursts": [day for day in days if day.burst],
         "stale": _stale(days, now),
+        "tiers": tuple(Tier),
+        "several_hosts": len({day.allocation.host_id for day in days}) > 1,
     }
 
 
 def _incidents(workspace: Workspace, row: Workload, now: datetime) -> dict[str, Any]:
-    return {"incidents": incidents_with(workspace.scope, row, now=now)}
+    found = incidents_with(workspace.scope, row, now=now)
+    harm = harm_of(row, found, now=now)
+    names = {one.workload for one in (*harm.by, *harm.whom)}
+    return {"incidents": found, "harm": harm, "workload_pks": workload_keys(workspace, names)}
 
 
 def _stale(days: list[AllocationDay], now: datetime) -> list[str]:

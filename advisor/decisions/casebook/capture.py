@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -28,13 +29,14 @@ from advisor.core.stored_hour import WINDOW_S
 from advisor.history.inventory import Inventory, inventory_of
 from advisor.history.measured import Measured, measure
 from advisor.models import AdapterKind, Allocation, Attachment, Incident, Resource
-from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
+from ingest.core.figures import CGROUP_IO, HELD, OWN_TIME, PRESSURE, TCP
 from ingest.core.grid import NOT_SENT, Flags, GridGrowth, grid_around
 from ingest.grid_reader import Subject
 
 BEFORE = timedelta(hours=25)
 """A day that shows what is usual, and the hour in which congestion was recognised."""
 AFTER = timedelta(minutes=30)
+_NUMBER = re.compile(r"\d+:\d+")
 
 
 def capture(
@@ -71,6 +73,11 @@ class _Naming:
     def device(self, name: str) -> str:
         return self._names.of("device", name)
 
+    def of_cgroup(self, device: str) -> str:
+        """What cgroups call a device says nothing; disks of guests and exports have names."""
+        is_number = _NUMBER.fullmatch(device) is not None
+        return device if is_number or not device else self.device(device)
+
     def cgroup(self, path: str) -> str:
         return self._names.of_cgroup(path)
 
@@ -81,17 +88,18 @@ class _Naming:
         return self._names.of("resource", name)
 
     def adapter(self, row: Allocation) -> str:
-        if row.adapter_kind == AdapterKind.CGROUP:
-            return self.cgroup(row.adapter)
-        return self.device(row.adapter)
+        if row.adapter_kind == AdapterKind.VNIC:
+            return self.device(row.adapter)
+        return self.cgroup(row.adapter)
 
     def subject(self, kind: str, subject: Subject) -> CapturedSubject:
-        is_cgroup = kind in (CGROUP_IO.name, PRESSURE.name)
+        is_cgroup = kind in (CGROUP_IO.name, HELD.name, OWN_TIME.name, PRESSURE.name)
         if kind == TCP.name:
             name = subject.name
         else:
             name = self.cgroup(subject.name) if is_cgroup else self.device(subject.name)
-        return CapturedSubject(host=self.host(subject.host), name=name, device=subject.device)
+        device = self.of_cgroup(subject.device)
+        return CapturedSubject(host=self.host(subject.host), name=name, device=device)
 
 
 def _resource(incident: Incident, inventory: Inventory, naming: _Naming) -> CapturedResource:

@@ -22,7 +22,9 @@ from advisor.decisions.maintenance_windows import add_maintenance_window, remove
 from advisor.decisions.policy_file.apply_ladder import set_rollouts, state_entry
 from advisor.decisions.policy_file.apply_notifications import (
     remove_notification,
+    remove_report,
     state_notification,
+    state_report,
 )
 from advisor.decisions.policy_file.apply_resource import drop_places, make_resource, set_resource
 from advisor.decisions.policy_file.decide.difference import (
@@ -149,6 +151,9 @@ class _Taking:
                 state_notification(
                     self._organisation, change.after, actor=self._actor, now=self._now
                 )
+        for change in self._of("reports", Verb.MADE, Verb.CHANGED):
+            with self._told_of(change.section, change.key):
+                state_report(self._organisation, change.after, actor=self._actor, now=self._now)
         left = difference(self._read.document, present_state(self._organisation))
         if left:
             raise self._read.refused(left[0].section, left[0].key, _not_taken(left[0]))
@@ -171,12 +176,7 @@ class _Taking:
         return Resource.objects.get(organisation=self._organisation, name=name)
 
     def _remove(self) -> None:
-        for change in self._of("ladder", Verb.REMOVED):
-            remove_rule(
-                organisation=self._organisation, name=change.key, actor=self._actor, now=self._now
-            )
-        for change in self._of("notifications", Verb.REMOVED):
-            remove_notification(self._organisation, change.key, actor=self._actor, now=self._now)
+        self._remove_told()
         # A window that changes is stated anew.
         for change in self._of("maintenance", Verb.REMOVED, Verb.CHANGED):
             remove_maintenance_window(organisation=self._organisation, name=change.key)
@@ -200,6 +200,16 @@ class _Taking:
             state_tags(organisation=self._organisation, name=change.key, tags=())
         for change in self._of("teams", Verb.REMOVED):
             remove_team(organisation=self._organisation, name=change.key)
+
+    def _remove_told(self) -> None:
+        """Rules of who decides, who is told and who gets reports: all tell the audit chain."""
+        for section, remove in (
+            ("ladder", _remove_rule),
+            ("notifications", remove_notification),
+            ("reports", remove_report),
+        ):
+            for change in self._of(section, Verb.REMOVED):
+                remove(self._organisation, change.key, actor=self._actor, now=self._now)
 
     def _take_resources(self) -> None:
         changed = list(self._of("resources", Verb.CHANGED))
@@ -310,6 +320,10 @@ class _Taking:
             resources=entry.resources,
             workloads=entry.workloads,
         )
+
+
+def _remove_rule(organisation: Organisation, name: str, *, actor: Actor, now: datetime) -> None:
+    remove_rule(organisation=organisation, name=name, actor=actor, now=now)
 
 
 def _asked(change: Change) -> tuple[float, str]:

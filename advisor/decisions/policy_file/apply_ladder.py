@@ -49,4 +49,5 @@ def set_rollouts(
         stage_s=entry.stage_s,
         longest_s=entry.longest_s,
         goes_on_unsure=entry.unsure == "goes-on",
+        settle_s=entry.settle_s,
     )

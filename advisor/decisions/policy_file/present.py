@@ -12,7 +12,9 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.ladder.rule import Level
+from advisor.core.reporting.schedule import Every
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
+from advisor.decisions import report_subscriptions
 from advisor.decisions.found.rules import stated_rules
 from advisor.decisions.policy_file.decide.difference import Present
 from advisor.decisions.policy_file.decide.document import (
@@ -23,6 +25,7 @@ from advisor.decisions.policy_file.decide.document import (
     Place,
     PolicyFile,
     PoolEntry,
+    ReportEntry,
     ResourceEntry,
     RolloutEntry,
     TeamEntry,
@@ -39,6 +42,7 @@ from advisor.models import (
     MaintenanceWindow,
     NotificationRule,
     Pool,
+    ReportSubscription,
     Resource,
     SharedAlarmBudget,
     Team,
@@ -79,6 +83,7 @@ def present_state(organisation: Organisation) -> Present:
         maintenance=tuple(map(_maintenance, _windows(organisation))),
         ladder=tuple(map(_rule, _rules(organisation))),
         notifications=tuple(map(_notification, _notifications(organisation))),
+        reports=tuple(map(_report, _reports(organisation))),
     )
     return Present(
         document=ordered(document),
@@ -211,6 +216,7 @@ def _rollouts(organisation: Organisation) -> RolloutEntry:
         stage_s=terms.stage_s,
         longest_s=terms.longest_s,
         unsure="goes-on" if terms.goes_on_unsure else "waits",
+        settle_s=terms.settle_s,
     )
 
 
@@ -244,6 +250,15 @@ def _notifications(organisation: Organisation) -> list[NotificationRule]:
 
 def _notification(row: NotificationRule) -> NotificationEntry:
     return NotificationEntry(**asdict(stated(row)))
+
+
+def _reports(organisation: Organisation) -> list[ReportSubscription]:
+    rows = ReportSubscription.objects.filter(organisation=organisation)
+    return list(rows.select_related("channel", "team"))
+
+
+def _report(row: ReportSubscription) -> ReportEntry:
+    return ReportEntry(**{**asdict(report_subscriptions.stated(row)), "every": Every(row.every)})
 
 
 def _with_permissions(document: PolicyFile) -> PolicyFile:

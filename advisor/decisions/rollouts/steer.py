@@ -89,13 +89,14 @@ def set_terms(
     stage_s: float | None = None,
     longest_s: float | None = None,
     goes_on_unsure: bool | None = None,
+    settle_s: float | None = None,
 ) -> RolloutTerms:
     """Change how an organisation rolls out, what is under way too; None keeps a term."""
     actor.require(Action.DECIDE)
     terms = held_terms(organisation)
     changed = {
         "staged": staged, "stage_s": stage_s, "longest_s": longest_s,
-        "goes_on_unsure": goes_on_unsure,
+        "goes_on_unsure": goes_on_unsure, "settle_s": settle_s,
     }  # fmt: skip
     for name, value in changed.items():
         if value is not None:
@@ -105,6 +106,8 @@ def set_terms(
             f"a stage lasts 1 s at least and {terms.longest_s:g} s at most; "
             "the longest time is no shorter than a stage"
         )
+    if terms.settle_s < 1:
+        raise DecisionRefused("rates have 1 s at least to settle")
     terms.save()
     record(
         organisation=organisation, actor=actor, action="set rollout terms",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
@@ -21,8 +21,8 @@ class NotSent(Exception):  # it says what became of a message
 class Place:
     """Where to, and what signs it; `letter` is what goes by mail beside the message."""
 
-    address: str
-    secret: str = ""
+    address: str = field(repr=False)
+    secret: str = field(default="", repr=False)
     letter: Letter | None = None
 
 

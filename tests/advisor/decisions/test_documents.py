@@ -38,6 +38,7 @@ from enforcers.contract import (
 )
 from enforcers.mechanism import Plan
 from enforcers.signed_document import DocumentReader
+from tests.advisor.agent_keys import document_key, signed_document
 from tests.advisor.agent_support import SUPPORT, state_support
 from tests.advisor.scenario import MBIT, NOW, Cluster, end_guards, make_cluster, propose
 from tests.enforcers.fake_tc import FakeTc
@@ -54,13 +55,13 @@ def cluster() -> Cluster:
 def test_document_is_signed_for_its_host_only(cluster: Cluster) -> None:
     other = enroll(organisation=cluster.organisation, host_name="h2")
 
-    document = current_document(host=cluster.enrolment.host, now=NOW)
+    document = signed_document(cluster.enrolment, now=NOW)
 
-    verify(document, cluster.enrolment.signing_key.encode())
+    verify(document, document_key(cluster.enrolment))
     with pytest.raises(SignatureError):
-        verify(document, other.signing_key.encode())
+        verify(document, document_key(other))
     with pytest.raises(SignatureError):
-        verify(replace(document, dry_run=True), cluster.enrolment.signing_key.encode())
+        verify(replace(document, dry_run=True), document_key(cluster.enrolment))
 
 
 def test_document_before_any_policy_has_no_allocations(cluster: Cluster) -> None:
@@ -142,8 +143,8 @@ def test_agent_accepts_what_the_service_gives_the_host(
 ) -> None:
     Resource.objects.filter(pk=cluster.uplink.pk).update(mode=mode)
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
-    document = current_document(host=cluster.enrolment.host, now=NOW)
-    reader = DocumentReader(cluster.enrolment.signing_key.encode())
+    document = signed_document(cluster.enrolment, now=NOW)
+    reader = DocumentReader(document_key(cluster.enrolment))
 
     read = reader.read(encode_document(document))
 
@@ -160,10 +161,10 @@ def test_what_a_limit_holds_and_counts_is_sent_to_agents_that_read_it(cluster: C
     recommendation.answer = json.dumps(answer)
     recommendation.save()
     approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
-    host, key = cluster.enrolment.host, cluster.enrolment.signing_key.encode()
+    key = document_key(cluster.enrolment)
 
-    now = current_document(host=host, now=NOW)
-    former = current_document(host=host, now=NOW, schema_version=1)
+    now = signed_document(cluster.enrolment, now=NOW)
+    former = signed_document(cluster.enrolment, now=NOW, schema_version=1)
 
     assert [(item.limit_scope, item.io_count) for item in now.allocations[:2]] == [
         ("per_vdisk", "plain"),
@@ -211,7 +212,8 @@ def test_kind_of_the_hosts_own_traffic_is_admitted_and_sent(cluster: Cluster) ->
     # No limit of the host, which reservations of kinds could break.
     hosts = [item for item in document.allocations if item.selector.kind == HOST_TRAFFIC]
     assert [item.limit for item in hosts] == [None]
-    read = DocumentReader(cluster.enrolment.signing_key.encode()).read(encode_document(document))
+    signed = signed_document(cluster.enrolment, now=NOW)
+    read = DocumentReader(document_key(cluster.enrolment)).read(encode_document(signed))
     assert accept(read, host="h1", held=None, now=NOW) == document.expires_at
 
 

@@ -15,6 +15,7 @@ from advisor.decisions.found.rules import set_rules
 from advisor.decisions.ladder_rules import state_rule
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.decisions.pools import set_pool
+from advisor.decisions.report_subscriptions import state_subscription
 from advisor.decisions.rollouts.steer import set_terms, stage_resource
 from advisor.decisions.teams import set_team
 from advisor.models import (
@@ -24,7 +25,9 @@ from advisor.models import (
     NotificationChannel,
     NotificationRule,
     Recurrence,
+    ReportSubscription,
     Resource,
+    Team,
 )
 from advisor.notifications.state import state_channel, state_notification_rule
 from tests.advisor.policy_file.site import PRODUCTION, SPARE, exported
@@ -83,10 +86,12 @@ def file(db: None, tmp_path: Path) -> Path:
     )  # fmt: skip
     stage_resource(resource=store, staged=True, actor=COMMAND_LINE, now=NOW)
     _tell(acme, store)
+    _report(acme)
     path = tmp_path / "site.yaml"
     path.write_text(exported())
     spare = Organisation.objects.create(slug=SPARE, name="Spare")
     _set_channel(spare)
+    _set_letters(spare)
     return path
 
 
@@ -96,6 +101,25 @@ def _set_channel(organisation: Organisation) -> NotificationChannel:
         organisation=organisation, name="chat", kind=ChannelKind.WEBHOOK,
         address="https://chat.example.org/very/secret", actor=COMMAND_LINE, now=NOW,
     ).row  # fmt: skip
+
+
+def _set_letters(organisation: Organisation) -> NotificationChannel:
+    """Put down as it is: whether mail can be sent, the installation says."""
+    return NotificationChannel.objects.create(
+        organisation=organisation, name="letters", kind=ChannelKind.MAIL,
+        address="ann@example.org",
+    )  # fmt: skip
+
+
+def _report(organisation: Organisation) -> None:
+    state_subscription(
+        ReportSubscription(
+            organisation=organisation, name="mondays", channel=_set_letters(organisation),
+            every="weekly", hour=6, zone="Europe/Berlin", tag="label.app=db",
+            team=Team.objects.get(organisation=organisation, name="shop"),
+        ),
+        actor=COMMAND_LINE, now=NOW,
+    )  # fmt: skip
 
 
 def _tell(organisation: Organisation, store: Resource) -> None:

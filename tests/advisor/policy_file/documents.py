@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.ladder.rule import Level
+from advisor.core.reporting.schedule import Every
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier
 from advisor.decisions.policy_file.decide.document import (
     AllocationEntry,
@@ -20,6 +21,7 @@ from advisor.decisions.policy_file.decide.document import (
     Place,
     PolicyFile,
     PoolEntry,
+    ReportEntry,
     ResourceEntry,
     RolloutEntry,
     TeamEntry,
@@ -219,6 +221,18 @@ def notifications(name: str, of: list[str]) -> st.SearchStrategy[NotificationEnt
     ).map(settled)
 
 
+def reports(name: str) -> st.SearchStrategy[ReportEntry]:
+    return st.builds(
+        ReportEntry,
+        name=st.just(name),
+        channel=st.just("letters"),
+        every=st.sampled_from(Every),
+        hour=st.integers(0, 23),
+        zone=st.sampled_from(["UTC", "Europe/Berlin"]),
+        tag=st.sampled_from(["", "label.team=shop", "tag=no"]),
+    )
+
+
 @st.composite
 def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
     """A whole file, of all sections."""
@@ -248,6 +262,7 @@ def documents(draw: Any, names: Any = NAMES) -> PolicyFile:
                 draw(rules(name, [one.name for one in stores]))
                 for name in draw(st.sets(FEW, max_size=2))
             ),
+            reports=tuple(draw(reports(name)) for name in draw(st.sets(FEW, max_size=2))),
             notifications=tuple(
                 draw(notifications(name, [one.name for one in stores]))
                 for name in draw(st.sets(FEW, max_size=2))

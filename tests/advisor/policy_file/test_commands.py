@@ -57,7 +57,7 @@ def stated(slug: str) -> list[Any]:
 def test_export_taken_over_by_an_empty_server_states_the_same(file: Path) -> None:
     status, told = ran(*on(SPARE, "apply", file))
 
-    assert (status, told.splitlines()[-2]) == (0, "17 made, 0 changed, 0 removed")
+    assert (status, told.splitlines()[-2]) == (0, "18 made, 0 changed, 0 removed")
     assert exported(SPARE) == file.read_text()
     assert stated(SPARE) == stated(PRODUCTION)
 
@@ -71,7 +71,7 @@ def test_audit_tells_which_file_was_taken_over(file: Path) -> None:
     assert (entry.actor, entry.action) == ("command line", "apply a policy file")
     assert entry.subject == str(file)[-LONGEST_SUBJECT:]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert entry.details == {"made": 17, "changed": 0, "removed": 0, "sha256": digest}
+    assert entry.details == {"made": 18, "changed": 0, "removed": 0, "sha256": digest}
 
 
 @pytest.mark.parametrize(
@@ -218,6 +218,7 @@ pools: []
 maintenance: []
 ladder: []
 notifications: []
+reports: []
 """
 
 
@@ -228,7 +229,7 @@ def test_file_that_removes_everything_needs_two_words(file: Path) -> None:
     before = Resource.objects.count()
     ran(*on(PRODUCTION, "apply", file, "--yes", "--allow-removals"))
 
-    assert "the file removes 17 of 17 things; nothing was done" in told
+    assert "the file removes 18 of 18 things; nothing was done" in told
     assert (before, Resource.objects.count()) == (3, 0)
     assert exported() == EMPTY
 

@@ -33,6 +33,7 @@ EMPTY = PolicyFile(
     rollouts=RolloutEntry(),
     ladder=(),
     notifications=(),
+    reports=(),
 )
 SITES = documents(FEW)
 SECTIONS = [one.name for one in fields(PolicyFile) if one.name != "version"]

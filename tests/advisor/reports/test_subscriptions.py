@@ -12,6 +12,7 @@ from django.db import connection
 
 from accounts.actor import COMMAND_LINE
 from accounts.models.audit import AuditEntry
+from advisor.decisions import report_subscriptions
 from advisor.errors import DecisionRefused, ExportImpossible
 from advisor.models import (
     ChannelKind,
@@ -26,7 +27,7 @@ from advisor.models import (
     Workload,
 )
 from advisor.notifications import deliver
-from advisor.reports import subscriptions
+from advisor.reports import once, subscriptions
 from config.database_roles import DatabaseRole
 from tests.advisor.notifications.conftest import NOW
 from tests.advisor.notifications.receivers import MailSink, mail_sink
@@ -63,7 +64,7 @@ def daily(
         organisation=cluster.organisation, channel=by or letters(cluster),
         **{"name": "yesterday", "every": "daily", "hour": 7, **stated},
     )  # fmt: skip
-    return subscriptions.state_subscription(row, actor=COMMAND_LINE, now=NOW)
+    return report_subscriptions.state_subscription(row, actor=COMMAND_LINE, now=NOW)
 
 
 def incident(cluster: Cluster) -> Incident:
@@ -142,7 +143,7 @@ def test_after_a_pause_the_newest_alone_is_sent(cluster: Cluster, mail: MailSink
 def test_now_is_sent_beside_its_turns(cluster: Cluster, mail: MailSink) -> None:
     row = daily(cluster)
 
-    subscriptions.send_now(row, actor=COMMAND_LINE, now=NOW)
+    report_subscriptions.send_now(row, actor=COMMAND_LINE, now=NOW)
     work(NOW)
     work(DUE)
 
@@ -182,7 +183,7 @@ def test_letter_without_pdf_says_why(
     def none(html: str) -> bytes:
         raise ExportImpossible("this server makes no PDF: libpango is missing")
 
-    monkeypatch.setattr(subscriptions, "pdf_of", none)
+    monkeypatch.setattr(once, "pdf_of", none)
     daily(cluster)
 
     work(DUE)
@@ -229,7 +230,7 @@ def test_what_a_killed_worker_left_is_made_by_the_next_and_not_by_both(
     assert len(mail.letters) == 1
     # The first was only slow: its turn is over.
     report = subscriptions._made(row, DUE)
-    subscriptions._put_down(first, report, html="", pdf=b"", gap="", now=DUE)
+    subscriptions._put_down(first, report, ("", b"", ""), link="", now=DUE)
     work(DUE + subscriptions.CLAIM)
 
     assert len(mail.letters) == 1
@@ -241,7 +242,7 @@ def test_report_that_fails_is_tried_again_then_stopped_and_told(
     def broken(*_: object, **__: object) -> str:
         raise ExportImpossible("the template reports/mail.html raises KeyError: 'x'")
 
-    monkeypatch.setattr(subscriptions, "rendered", broken)
+    monkeypatch.setattr(once, "rendered", broken)
     row = daily(cluster)
 
     for number in range(5):
@@ -283,7 +284,7 @@ def test_health_names_a_stopped_one_until_it_is_started_again(
     for days in range(3):
         work(DUE + timedelta(days=days))
 
-    subscriptions.start_again(row, actor=COMMAND_LINE, now=DUE + timedelta(days=3))
+    report_subscriptions.start_again(row, actor=COMMAND_LINE, now=DUE + timedelta(days=3))
 
     assert FailedWork.objects.get().solved_at == DUE + timedelta(days=3)
 
@@ -303,11 +304,11 @@ def test_letter_that_is_taken_forgives_what_failed_before(
 
 def test_stopped_one_goes_on_at_its_next_turn(cluster: Cluster, mail: MailSink) -> None:
     row = daily(cluster)
-    subscriptions.stop(row, actor=COMMAND_LINE, now=NOW)
+    report_subscriptions.stop(row, actor=COMMAND_LINE, now=NOW)
     work(DUE)
     assert mail.letters == []
 
-    subscriptions.start_again(row, actor=COMMAND_LINE, now=DUE)
+    report_subscriptions.start_again(row, actor=COMMAND_LINE, now=DUE)
     work(DUE)
     assert mail.letters == []
     work(DUE + timedelta(days=1))
@@ -319,7 +320,7 @@ def test_removed_one_sends_nothing_that_waited(cluster: Cluster, mail: MailSink)
     row = daily(cluster)
     subscriptions.make_next(cluster.organisation.pk, now=DUE)
 
-    subscriptions.remove(row, actor=COMMAND_LINE, now=DUE)
+    report_subscriptions.remove(row, actor=COMMAND_LINE, now=DUE)
     work(DUE)
 
     assert mail.letters == []

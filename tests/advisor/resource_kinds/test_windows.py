@@ -56,6 +56,7 @@ def seen_of(*rows: Seen) -> SeenAllocations:
         reservation=np.zeros(len(rows)),
         rate=table(*(one.rate for one in rows)),
         backlogged=table(*(one.backlogged for one in rows)),
+        queued=table(*(one.backlogged for one in rows)) == 1,
         mean_io_bytes=table(*(one.size for one in rows)),
         throttled=table(*(one.throttled for one in rows)) == 1,
         backlog_bytes=table(*(one.backlog_bytes for one in rows)),

@@ -30,7 +30,7 @@ def server(
         yield address
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_person_logs_in_at_the_company(
     chromium: Browser, server: str, company: Company, tmp_path: Path, scheme: str
 ) -> None:
@@ -45,7 +45,7 @@ def test_person_logs_in_at_the_company(
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_person_whom_nothing_is_open_to_is_told_so(
     chromium: Browser, server: str, company: Company, tmp_path: Path, scheme: str
 ) -> None:

@@ -13,7 +13,7 @@ from tests.web.in_browser.visit import visit
 pytestmark = [pytest.mark.browser, pytest.mark.valkey]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_person_logs_in_by_keyboard_alone(
     chromium: Browser, server: str, fleet: Fleet, tmp_path: Path, scheme: str
 ) -> None:

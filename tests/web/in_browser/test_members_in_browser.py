@@ -14,7 +14,7 @@ from tests.web.in_browser.visit import visit
 pytestmark = [pytest.mark.browser, pytest.mark.valkey]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_owner_invites_and_a_new_person_joins(
     chromium: Browser, server: str, fleet: Fleet, tmp_path: Path, scheme: str
 ) -> None:

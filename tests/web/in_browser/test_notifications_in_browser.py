@@ -21,7 +21,7 @@ from tests.web.in_browser.visit import visit
 pytestmark = [pytest.mark.browser, pytest.mark.valkey, pytest.mark.usefixtures("fleet")]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_channel_is_set_tried_and_removed_by_keys(
     chromium: Browser, server: str, tmp_path: Path, fleet: Fleet, scheme: str
 ) -> None:

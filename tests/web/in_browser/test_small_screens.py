@@ -85,6 +85,9 @@ def paths(resource: Resource) -> list[str]:
         "/incidents/",
         f"/incidents/{incident.pk}/",
         f"/incidents/{incident.pk}/cause/",
+        f"/incidents/{incident.pk}/timeline/",
+        "/calibration/",
+        "/enforcement/",
         "/hosts/",
         f"/hosts/{host.pk}/",
         f"/workloads/{workload.pk}/",
@@ -101,7 +104,10 @@ def paths(resource: Resource) -> list[str]:
         "/settings/tokens/",
         "/settings/ladder/",
         "/settings/maintenance/",
+        "/settings/rules/",
+        "/settings/audit/",
         "/settings/notifications/",
+        "/settings/sources/",
         "/replay/",
         "/replay/sioc-nfs-shares/",
         "/search/?q=customer",
@@ -111,7 +117,13 @@ def paths(resource: Resource) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "size", [DESKTOP, PHONE, SMALLEST], ids=lambda size: f"{size['width']} px"
+    "size",
+    [
+        pytest.param(DESKTOP, marks=pytest.mark.long),
+        pytest.param(PHONE, marks=pytest.mark.long),
+        SMALLEST,
+    ],
+    ids=lambda size: f"{size['width']} px",
 )
 def test_long_names_push_nothing_off_the_screen(
     chromium: Browser, server: str, long_names: Resource, size: ViewportSize
@@ -120,7 +132,7 @@ def test_long_names_push_nothing_off_the_screen(
     with visit(chromium, server, size=size) as tab:
         for path in ["/login/", *paths(long_names)]:
             if path == "/":
-                tab.log_in("operator")
+                tab.log_in("owner")
             tab.go(path)
             tab.page.wait_for_load_state("networkidle")
             cut_off[path, "as installed"] = tab.page.evaluate(CUT_OFF)

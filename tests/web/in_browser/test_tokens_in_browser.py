@@ -13,7 +13,7 @@ from tests.web.in_browser.visit import visit
 pytestmark = [pytest.mark.browser, pytest.mark.valkey, pytest.mark.usefixtures("fleet")]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_token_is_made_copied_and_revoked(
     chromium: Browser, server: str, tmp_path: Path, scheme: str
 ) -> None:

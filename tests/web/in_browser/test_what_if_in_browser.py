@@ -81,6 +81,24 @@ def test_refused_number_is_marked_until_it_is_mended(tab: Visit, fleet: Fleet) -
     expect(limit).not_to_have_attribute("aria-invalid", "true")
 
 
+def test_slider_of_a_tier_moves_its_workloads_and_the_address_names_it_alone(
+    chromium: Browser, server: str, fleet: Fleet
+) -> None:
+    with visit(chromium, server) as tab:
+        tab.log_in("operator")
+        tab.go(f"{resource_path(fleet, 'nfs-07')}what-if/?hours=1")
+
+        slider = tab.page.locator("#tier-low-slider")
+        slider.focus()
+        slider.press("ArrowRight")
+
+        # One step of 50 above 500.
+        own = f"#shares-{key_of(fleet, 'nfs-07', 'batch-3')}"
+        expect(tab.page.locator(own)).to_have_value("550")
+        tab.page.wait_for_url("**?hours=1&tier-low=550")
+    assert tab.complaints == []
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_answer_for_a_hundred_workloads_is_seen_with_the_row_that_is_changed(
     chromium: Browser, server: str, fleet: Fleet, size: ViewportSize
@@ -89,7 +107,7 @@ def test_answer_for_a_hundred_workloads_is_seen_with_the_row_that_is_changed(
     with visit(chromium, server, size=size) as tab:
         tab.log_in("operator")
         tab.go(f"{resource_path(fleet, 'pool')}what-if/?hours=1")
-        rows = tab.page.locator(".controls tbody tr")
+        rows = tab.page.locator("#what-if-rows tbody tr")
         filter_box = tab.page.get_by_label("Show workloads or hosts named")
         shares = f"#shares-{key_of(fleet, 'pool', 'pool-vm-077')}"
 

@@ -41,6 +41,9 @@ class IncidentParty(Schema):
     entitlement: float | None = None
     reservation: float | None = None
     shortfall_ratio: float | None = None
+    is_demand_known: bool | None = Field(
+        default=None, description="of a victim: whether anything showed that it waited"
+    )
     part_ratio: float | None = None
     excess_ratio: float | None = None
 
@@ -176,7 +179,7 @@ def mute_incident(request: HttpRequest, pk: Pk, asked: PlannedWork) -> Any:
     """State planned work that explains an incident, so that its like raises no alarm."""
     workspace, row = _open(request, pk)
     acting(request, Action.DECIDE)
-    named = [one["workload"] for one in row.aggressors if one["workload"] != UNALLOCATED]
+    named = [one["workload"] for one in row.culprits if one["workload"] != UNALLOCATED]
     window = add_maintenance_window(
         organisation=row.organisation,
         name=asked.name,
@@ -229,7 +232,7 @@ def _line(row: Incident, planned: Sequence[MaintenanceWindow], now: datetime) ->
         "peak_value": row.peak_value,
         "threshold": row.threshold,
         "victims": row.victims,
-        "aggressors": row.aggressors,
+        "aggressors": row.culprits,
         "signals": row.signals,
         "load_from_outside": comes_from_outside(row),
         "maintenance_window": muting.maintenance,

@@ -13,11 +13,10 @@ from pydantic import Field
 
 from accounts.models import Organisation
 from accounts.roles import Action
-from advisor.core.reporting.schedule import Every
+from advisor.core.reporting.schedule import HOURS, LONGEST_TAG, Every
+from advisor.decisions import report_subscriptions as subscriptions
 from advisor.errors import DecisionRefused
 from advisor.models import NotificationChannel, ReportSubscription, Team
-from advisor.models.report import LONGEST_TAG
-from advisor.reports import subscriptions
 from web.access import open_row
 from web.api.v1.cursor import Page, Paged, page_of
 from web.api.v1.door import acting, asker_of
@@ -25,7 +24,7 @@ from web.api.v1.fields import NO_NUL, WHOLE, Asked, Name, Pk
 from web.api.v1.version_tag import require_match, tag_of, tagged
 
 router = Router(tags=["report subscriptions"])
-Hour = Annotated[int, Field(ge=min(subscriptions.HOURS), le=max(subscriptions.HOURS)), WHOLE]
+Hour = Annotated[int, Field(ge=min(HOURS), le=max(HOURS)), WHOLE]
 STATED = ("id", "name", "channel", "every", "hour", "zone", "team_id", "tag")
 
 

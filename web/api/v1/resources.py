@@ -15,7 +15,13 @@ from accounts.roles import Action
 from advisor.core.detection.alarm_budget import LEAST_ALARMS_PER_WEEK
 from advisor.decisions import removing
 from advisor.decisions.alarm_budgets import follow_shared_budget, state_own_budget
-from advisor.decisions.inventory import add_resource, change_resource, set_queue_depth
+from advisor.decisions.inventory import (
+    LONGEST_WINDOW_S,
+    SHORTEST_WINDOW_S,
+    add_resource,
+    change_resource,
+    set_queue_depth,
+)
 from advisor.models import ReservationMode, Resource, ResourceKind, State, ThresholdMode, Unit
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
 from advisor.pipeline.muting import muted_resources
@@ -40,6 +46,7 @@ DeviceName = Annotated[str, Field(min_length=1, max_length=LONGEST_DEVICE, patte
 ResourceName = Annotated[
     str, Field(min_length=1, max_length=LONGEST_RESOURCE_NAME, pattern=NO_NUL)
 ]
+Window = Annotated[float, Field(strict=True, ge=SHORTEST_WINDOW_S, le=LONGEST_WINDOW_S)]
 Alarms = Annotated[float, Field(strict=True, ge=LEAST_ALARMS_PER_WEEK, le=1e6)]
 
 
@@ -119,7 +126,7 @@ class NewResource(Asked):
     capacity: Positive | None = None
     line_rate: Positive | None = None
     threshold: Positive | None = None
-    window_s: Annotated[float, Field(strict=True, ge=1, le=3600)] = 10.0
+    window_s: Window = 10.0
 
 
 class HostDepth(Asked):
@@ -135,6 +142,7 @@ class ResourceChange(Asked):
     capacity: Positive | None = None
     threshold: Positive | None = None
     threshold_mode: ThresholdMode | None = None
+    window_s: Window | None = None
     alarms_per_week: Alarms | Literal["shared", "none"] | None = None
     line_rate: Positive | None = None
     lun_queue_depth: Depth | None = None
@@ -201,6 +209,7 @@ def change_stated_resource(
         capacity=asked.capacity,
         threshold=asked.threshold,
         threshold_mode=asked.threshold_mode,
+        window_s=asked.window_s,
         facts={name: value for name, value in facts.items() if value is not None},
     )
     for one in asked.host_queue_depths:

@@ -69,6 +69,7 @@ class RolloutTermsRow(Schema):
     stage_s: float
     longest_s: float
     goes_on_unsure: bool
+    settle_s: float
     stopped_at: datetime | None
     stopped_by: str
     stop_reason: str
@@ -81,6 +82,7 @@ class RolloutTermsChange(Asked):
     stage_s: StageLength | None = None
     longest_s: StageLength | None = None
     goes_on_unsure: Flag | None = None
+    settle_s: StageLength | None = None
 
 
 class StopReason(Asked):

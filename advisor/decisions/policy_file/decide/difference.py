@@ -233,6 +233,7 @@ def conflicts(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
             yield from _of_places(one, old, present)
     yield from _without_resource(wanted, present, after)
     yield from _of_notifications(wanted, present, after)
+    yield from _of_reports(wanted, present)
 
 
 def _of_places(new: ResourceEntry, old: ResourceEntry, present: Present) -> Iterator[Conflict]:
@@ -292,6 +293,19 @@ def _of_notifications(
                 what = f'{named} the team "{name}", which is none'
                 section = "teams" if rules is None else "notifications"
                 yield Conflict(section=section, key=rule.key, what=what)
+
+
+def _of_reports(wanted: PolicyFile, present: Present) -> Iterator[Conflict]:
+    """Reports of a team that is not there, or that would go with its team."""
+    reports = wanted.reports
+    had = {one.name for one in present.document.teams or ()}
+    has = had if wanted.teams is None else {one.name for one in wanted.teams}
+    for one in (present.document.reports if reports is None else reports) or ():
+        if one.team and one.team not in has:
+            what = f'the report "{one.name}" is of the team "{one.team}", which is none'
+            what += " any more; it would go with it" if reports is None else ""
+            section = "teams" if reports is None else "reports"
+            yield Conflict(section=section, key=one.key, what=what)
 
 
 def _beside(

@@ -14,6 +14,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.ladder.rule import Level
+from advisor.core.reporting.schedule import Every
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 
 VERSION = 1
@@ -296,6 +297,15 @@ class RolloutEntry:
     unsure: Annotated[
         Literal["waits", "goes-on"], Says(text="what happens after the longest stage")
     ] = "waits"
+    settle_s: Annotated[
+        float,
+        Says(
+            text="what is measured so shortly after a change scores no prediction",
+            form=Form.LENGTH,
+            key="settle",
+            least=1,
+        ),
+    ] = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,6 +337,30 @@ class NotificationEntry:
         return self.name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportEntry:
+    """A report that a channel of mail gets regularly; the channel is set on the server."""
+
+    name: Name
+    channel: Annotated[str, Says(text="name of a channel of mail", longest=200)]
+    every: Annotated[
+        Every,
+        Says(text="daily: of the day before; weekly: on Mondays; monthly: on the first"),
+    ]
+    hour: Annotated[int, Says(text="at which it is sent, 0 to 23, in the zone", least=0)] = 7
+    zone: Annotated[str, Says(text="time zone of the hour and of its days", longest=64)] = "UTC"
+    team: Annotated[
+        str, Says(text="of workloads that this team owns; left out: all", longest=200)
+    ] = ""
+    tag: Annotated[
+        str, Says(text="of workloads with it, such as label.team=shop", longest=300)
+    ] = ""
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
 Entry: TypeAlias = (
     ResourceEntry
     | WorkloadEntry
@@ -335,6 +369,7 @@ Entry: TypeAlias = (
     | MaintenanceEntry
     | LadderEntry
     | NotificationEntry
+    | ReportEntry
     | TeamEntry
 )
 
@@ -376,10 +411,13 @@ class PolicyFile:
     notifications: Annotated[
         tuple[NotificationEntry, ...] | None, Says(text="rules of who is told of incidents")
     ] = None
+    reports: Annotated[
+        tuple[ReportEntry, ...] | None, Says(text="reports that are sent regularly by mail")
+    ] = None
 
 
 LISTED = (
     "resources", "workloads", "teams", "allocations", "pools", "maintenance", "ladder",
-    "notifications",
+    "notifications", "reports",
 )  # fmt: skip
 """The sections of entries."""

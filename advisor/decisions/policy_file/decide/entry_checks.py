@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.core.notifying import Rule, problems_of_lengths, problems_of_rule
+from advisor.core.reporting.schedule import problems_of_subscription
 from advisor.core.resource import Tier
 from advisor.core.tags import problems_of_tags
 from advisor.decisions.policy_file.decide.document import (
@@ -20,6 +21,7 @@ from advisor.decisions.policy_file.decide.document import (
     NotificationEntry,
     PolicyFile,
     PoolEntry,
+    ReportEntry,
     ResourceEntry,
     RolloutEntry,
     TeamEntry,
@@ -95,6 +97,7 @@ def ordered(document: PolicyFile) -> PolicyFile:
         maintenance=_by_key(document.maintenance),
         ladder=_by_key(document.ladder),
         notifications=_by_key(document.notifications),
+        reports=_by_key(document.reports),
     )
 
 
@@ -120,8 +123,8 @@ def problems_of(entry: Entry | RolloutEntry) -> Iterator[str]:
             yield from _of_maintenance(entry)
         case LadderEntry():
             yield from problems_of_ladder(entry)
-        case NotificationEntry():
-            yield from _of_notifications(entry)
+        case NotificationEntry() | ReportEntry():
+            yield from _of_telling(entry)
         case RolloutEntry():
             yield from _of_rollouts(entry)
         case WorkloadEntry():
@@ -192,7 +195,12 @@ def _of_allocation(entry: AllocationEntry) -> Iterator[str]:
             yield f"selector: {kind} is the host's own traffic, which has its part of each uplink"
 
 
-def _of_notifications(entry: NotificationEntry) -> Iterator[str]:
+def _of_telling(entry: NotificationEntry | ReportEntry) -> Iterator[str]:
+    if isinstance(entry, ReportEntry):
+        yield from problems_of_subscription(
+            entry.name, hour=entry.hour, zone=entry.zone, tag=entry.tag
+        )
+        return
     yield from problems_of_lengths(resources=entry.resources, teams=entry.teams)
     yield from problems_of_rule(
         Rule(name=entry.name, tags=frozenset(entry.tags), quiet=entry.quiet, zone=entry.zone)

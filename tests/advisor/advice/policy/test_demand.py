@@ -1,5 +1,6 @@
 """What is predicted is bounded by what a workload ever wanted, and I/Os count by their size."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from advisor.advice.policy.decide.policy_advice import advise
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.core.canonical import dumps, loads
 from advisor.core.demand.latency import SeenLatency
+from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
 from advisor.core.iosize import size_cost
@@ -221,6 +223,9 @@ def test_dues_add_up_to_the_capacity_in_device_time_and_predictions_as_hosts_cou
     most = advice.evidence.capacity * (1 + 1e-6)
     assert sum(row.entitlement * row.io_cost for row in advice.allocations) <= most
     assert sum(row.predicted_after for row in advice.allocations) <= most
+    # So does who approves it.
+    stored = json.loads(dumps(advice))["allocations"]
+    check_stored_entitlements(stored, capacity=advice.evidence.capacity)
     # Without a policy the device divides its time; under one hosts count I/Os alike.
     assert (
         sum(
