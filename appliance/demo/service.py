@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from appliance.embedded.child import Child, ChildSpec
 from config.paths import DataDir
 
 SLUICE = str(Path(sys.executable).with_name("sluice"))
-START_DEADLINE_S = 120.0
+START_DEADLINE_S = 240.0
 # The demo ignores servers named in the caller's environment.
 FOREIGN_SETTINGS = (
     "DATABASE_URL", "DATABASE_URL_FILE", "REDIS_URL", "REDIS_URL_FILE",
@@ -47,18 +47,24 @@ class Service:
 
 
 @contextmanager
-def running_service(data: DataDir, *, user: str) -> Iterator[Service]:
+def running_service(
+    data: DataDir,
+    *,
+    user: str,
+    port: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Service]:
     """Start `sluice run` below `data`, and stop all of it at the end.
 
     Raises ChildFailed with the end of its log when it does not start.
     """
-    service = Service(data=data, port=_free_port(), user=user)
+    service = Service(data=data, port=port or free_port(), user=user)
     child = Child(
         ChildSpec(
             name="sluice run",
             argv=(SLUICE, "run", "--port", str(service.port), "--no-reader"),
             log=data.root.parent / "sluice-run.log",
-            environment=_environment(data),
+            environment=_environment(data) | dict(environment or {}),
             stop_timeout_s=60.0,
             ready_timeout_s=START_DEADLINE_S,
             is_ready=_says_ready(data.root.parent / "sluice-run.log"),
@@ -85,6 +91,6 @@ def _environment(data: DataDir) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])

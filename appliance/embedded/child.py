@@ -12,10 +12,12 @@ from pathlib import Path
 
 from appliance.embedded.errors import ChildFailed
 from appliance.embedded.service_user import ServiceUser, process_identity
+from config.signing_keys import SIGNING_VARIABLES
 
 POLL_INTERVAL_S = 0.05
 PR_SET_PDEATHSIG = 1  # prctl(2)
 LOG_TAIL_LINES = 5
+SYSTEMD = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,11 @@ class ChildSpec:
     """What to start and how to stop it.
 
     `is_ready` answers whether the started child does its work; None means as soon as it runs.
-    The rest goes on without a child that is not essential.
+    `is_alive` answers whether it does anything, as `is_ready` does unless it is given: one that
+    waits for somebody else, or mends its files, is alive and not ready. If it is not alive for
+    `silent_timeout_s` it is started anew.
+    It `needs` the children of these names, and is started and judged only while they work.
+    A first start goes on without a child that is not essential.
     """
 
     name: str
@@ -34,7 +40,10 @@ class ChildSpec:
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 15.0
     ready_timeout_s: float = 60.0
+    silent_timeout_s: float = 90.0
     is_ready: Callable[[], bool] | None = None
+    is_alive: Callable[[], bool] | None = None
+    needs: tuple[str, ...] = ()
     essential: bool = True
 
 
@@ -49,7 +58,7 @@ class Child:
             self.process = subprocess.Popen(
                 spec.argv,
                 cwd="/",
-                env={**os.environ, **spec.environment},
+                env={**_own_environment(), **spec.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -69,16 +78,23 @@ class Child:
 
         Raises ChildFailed with the end of its log when it ends first or takes too long.
         """
-        is_ready = self.spec.is_ready
         deadline = time.monotonic() + self.spec.ready_timeout_s
-        while is_ready is not None and not is_ready():
+        while not self.is_ready():
             if self.exit_status is not None:
-                raise ChildFailed(self._failure(f"ended with {_ending(self.exit_status)}"))
+                raise ChildFailed(self.describe_end())
             if time.monotonic() > deadline:
                 raise ChildFailed(
-                    self._failure(f"was not ready after {self.spec.ready_timeout_s:.0f} s")
+                    self.failure(f"was not ready after {self.spec.ready_timeout_s:.0f} s")
                 )
             time.sleep(POLL_INTERVAL_S)
+
+    def is_ready(self) -> bool:
+        """Whether it does its work."""
+        return self.spec.is_ready is None or self.spec.is_ready()
+
+    def is_alive(self) -> bool:
+        """Whether it does anything."""
+        return self.is_ready() if self.spec.is_alive is None else self.spec.is_alive()
 
     def request_stop(self) -> None:
         """Ask it to end, once: some programs take a second signal for haste."""
@@ -86,11 +102,12 @@ class Child:
             self._is_asked_to_stop = True
             self.process.send_signal(self.spec.stop_signal)
 
-    def stop(self) -> None:
+    def stop(self, *, at_once: bool = False) -> None:
         """Return when it and whatever it started have ended, by force after its time is over."""
-        self.request_stop()
+        if not at_once:
+            self.request_stop()
         try:
-            self.process.wait(self.spec.stop_timeout_s)
+            self.process.wait(0 if at_once else self.spec.stop_timeout_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -101,10 +118,20 @@ class Child:
     def describe_end(self) -> str:
         """How the child ended, and the end of its log."""
         status = self.exit_status
-        return self._failure("is running" if status is None else f"ended with {_ending(status)}")
+        return self.failure("is running" if status is None else f"ended with {_ending(status)}")
 
-    def _failure(self, what: str) -> str:
+    def failure(self, what: str) -> str:
+        """A sentence on this child, and the end of its log."""
         return f"{self.spec.name} {what}; its log is {self.spec.log}{_tail(self.spec.log)}"
+
+
+def _own_environment() -> dict[str, str]:
+    """Ours without what systemd tells this process alone; some programs would answer for it.
+
+    Nor are secrets of the signer in it, which its own specification adds.
+    """
+    left_out = {*SYSTEMD, *SIGNING_VARIABLES}
+    return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
 def _ending(status: int) -> str:

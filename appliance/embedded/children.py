@@ -3,16 +3,21 @@
 import http.client
 import os
 import socket
+import ssl
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from kombu.exceptions import OperationalError
 
 from appliance.embedded.child import ChildSpec
 from config.celery import app
 from config.paths import DataDir
 from config.queues import WorkQueue
+from config.signing_keys import SIGNING_VARIABLES
 
+DATABASE, QUEUE = "postgres", "valkey"
 # Django's checks of URLs import every page and its libraries, which no worker needs.
 WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
@@ -30,7 +35,22 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
         f"--socket={data.web_socket}",
         f"--processes={web_processes()}",
         environment={"SLUICE_ALLOWED_HOSTS": allowed_hosts, "SLUICE_DATABASE_ROLE": "web"},
-        is_ready=lambda: _answers(local_address(host), port),
+        is_ready=lambda: _answers(local_address(host), port, "/health", http.client.OK),
+        is_alive=lambda: _answers(local_address(host), port, "/ping", http.client.NO_CONTENT),
+        needs=(DATABASE,),
+    )
+
+
+def signer(data: DataDir) -> ChildSpec:
+    """The process that signs documents of hosts; it alone is given their secret."""
+    own = {name: os.environ[name] for name in SIGNING_VARIABLES if name in os.environ}
+    return _python(
+        data,
+        "signer",
+        "appliance.signer",
+        f"--socket={data.signer_socket}",
+        environment=own,
+        is_ready=lambda: _listens(data.signer_socket),
     )
 
 
@@ -61,8 +81,16 @@ def _worker(data: DataDir, queue: WorkQueue) -> ChildSpec:
         "--without-mingle",
         environment=WORK_ENVIRONMENT,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
-        is_ready=lambda: bool(app.control.ping(destination=[name], timeout=0.5, limit=1)),
+        is_ready=lambda: _worker_answers(name),
+        needs=(DATABASE, QUEUE),
     )
+
+
+def _worker_answers(name: str) -> bool:
+    try:
+        return bool(app.control.ping(destination=[name], timeout=0.5, limit=1))
+    except (OperationalError, OSError):
+        return False
 
 
 def scheduler(data: DataDir) -> ChildSpec:
@@ -75,6 +103,7 @@ def scheduler(data: DataDir) -> ChildSpec:
         "beat",
         "--loglevel=INFO",
         environment=WORK_ENVIRONMENT,
+        needs=(DATABASE, QUEUE),
     )
 
 
@@ -86,8 +115,14 @@ def udp(data: DataDir) -> ChildSpec:
         "django",
         "udp",
         environment={"SLUICE_DATABASE_ROLE": "ingest"},
+        needs=(DATABASE,),
         essential=False,
     )
+
+
+def backup_keeper(data: DataDir) -> ChildSpec:
+    """The process that brings the database's log to the target of backups, and makes them."""
+    return _python(data, "backup", "appliance.backup.keeper", needs=(DATABASE,), essential=False)
 
 
 def local_address(host: str) -> str:
@@ -97,7 +132,8 @@ def local_address(host: str) -> str:
 
 def web_url(host: str, port: int) -> str:
     """What a person on this machine types into the browser."""
-    return f"http://{_bracketed(local_address(host))}:{port}"
+    scheme = "https" if settings.TLS_CERTIFICATE else "http"
+    return f"{scheme}://{_bracketed(local_address(host))}:{port}"
 
 
 def _bracketed(host: str) -> str:
@@ -121,12 +157,22 @@ def _python(data: DataDir, name: str, module: str, *arguments: str, **spec: Any)
     )
 
 
-def _answers(host: str, port: int) -> bool:
-    """Whether the web server can store samples at this moment."""
-    connection = http.client.HTTPConnection(host, port, timeout=5)
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(2)
+        return connection.connect_ex(str(path)) == 0
+
+
+def _answers(host: str, port: int, path: str, status: int) -> bool:
+    """Whether the web server answers this path so."""
+    connection = http.client.HTTPConnection(host, port, timeout=2)
+    if settings.TLS_CERTIFICATE:
+        # Its names are those of people's addresses; whether it answers is all that is asked.
+        unchecked = ssl._create_unverified_context()  # noqa: S323,SLF001
+        connection = http.client.HTTPSConnection(host, port, timeout=2, context=unchecked)
     try:
-        connection.request("GET", "/health", headers={"Host": "localhost"})
-        return connection.getresponse().status == http.client.OK
+        connection.request("GET", path, headers={"Host": "localhost"})
+        return connection.getresponse().status == status
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -1,7 +1,7 @@
 """What a new database starts with: one organisation, and a person who may do everything in it."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -18,7 +18,7 @@ class NewLogin:
     """A log-in that was just made; the password is stored as a hash only."""
 
     username: str
-    password: str
+    password: str = field(repr=False)
 
 
 @transaction.atomic

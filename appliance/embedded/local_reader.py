@@ -29,6 +29,7 @@ def local_reader(data: DataDir) -> ChildSpec:
         argv=(sys.executable, "-m", "enforcers", "read", "--config", str(configuration)),
         log=data.logs / "reader.log",
         environment={"SLUICE_DATA_DIR": str(data.root), "PYTHONUNBUFFERED": "1"},
+        needs=("web",),
         essential=False,
     )
 

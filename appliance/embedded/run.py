@@ -11,14 +11,18 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connection
 
+from accounts.sealed_columns import lost_secrets
+from appliance.backup.places import BackupPlaces, archive_command
 from appliance.embedded import children
+from appliance.embedded.checksums import has_checksums
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import NewLogin, create_first_login
-from appliance.embedded.leftovers import clear_leftovers
+from appliance.embedded.leftovers import Running, clear_leftovers, processes_in
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
 from appliance.embedded.local_reader import local_reader
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.postgres_memory import machine_memory_bytes
+from appliance.embedded.service_manager import ServiceManager
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.valkey import valkey_answers, valkey_server
@@ -47,18 +51,24 @@ def run(options: RunOptions, say: Say) -> None:
     """
     data: DataDir = settings.DATA_DIR
     data.check_socket_paths()
-    check_address_is_free(options.host, options.port)
     user = service_user()
     _make_directories(data, user)
     with _held_lock(data.lock):
-        supervisor = Supervisor(say)
+        running = Running(data.running)
+        # PostgreSQL has work to end with, and is asked for that below.
+        if done := running.end(but=processes_in(data.postgres)):
+            say(done)
+        check_address_is_free(options.host, options.port)
+        supervisor, systemd = Supervisor(say, running), ServiceManager()
         try:
             _start_servers(data, user, supervisor, say)
             login = _prepare_database(say)
             _start_product(data, options, supervisor, say)
             _welcome(options, login, data, say)
-            supervisor.watch()
+            systemd.ready(children.web_url(options.host, options.port))
+            supervisor.watch(systemd.alive)
         finally:
+            systemd.stopping()
             supervisor.stop()
 
 
@@ -105,9 +115,14 @@ def _start_servers(
         if not cluster.exists:
             say(f"database: making a new one in {data.postgres}")
             cluster.create()
+        elif not has_checksums(cluster):
+            say(
+                "database: its pages have no checksums, so damage on the disk may go unseen; "
+                "stop it and run once: sluice checksums --enable"
+            )
         cluster.configure(machine_memory_bytes())
         say(f"database: starting {cluster.programs}")
-        supervisor.start(cluster.server())
+        supervisor.start(cluster.server(archive_command=_archive_command(data, user)))
         cluster.create_database()
     if env.secret("REDIS_URL"):
         if not valkey_answers(settings.REDIS_URL):
@@ -117,6 +132,15 @@ def _start_servers(
         server = valkey_server(data, user)
         say(f"queue: starting {server.argv[0]}")
         supervisor.start(server)
+
+
+def _archive_command(data: DataDir, user: ServiceUser | None) -> str | None:
+    """What PostgreSQL does with its log; None where backups have no target."""
+    if not settings.BACKUP_TARGET:
+        return None
+    places = BackupPlaces(data)
+    places.make(user)
+    return archive_command(places)
 
 
 def _prepare_database(say: Say) -> NewLogin | None:
@@ -132,6 +156,11 @@ def _prepare_database(say: Say) -> NewLogin | None:
             f"the tables cannot be brought up to date: {error}\n"
             "nothing is lost; `sluice migrate --traceback` shows the step that failed"
         ) from error
+    if lost := lost_secrets():
+        say(
+            f"{lost} secrets in the database were encrypted by a key that is not here; "
+            "sluice secrets check says which, docs/operations.md (Keys) what to do"
+        )
     login = create_first_login()
     # The processes below have connections of their own.
     connection.close()
@@ -139,7 +168,8 @@ def _prepare_database(say: Say) -> NewLogin | None:
 
 
 def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, say: Say) -> None:
-    say("starting the web server")
+    say("starting the signer and the web server")
+    supervisor.start(children.signer(data))
     names = allowed_hosts(options.host)
     supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
     sample = None
@@ -153,6 +183,9 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
     supervisor.start(*children.workers(data), children.scheduler(data))
     if sample is not None:
         supervisor.start(sample)
+    if settings.BACKUP_TARGET:
+        say(f"backing up to {settings.BACKUP_TARGET}")
+        supervisor.start(children.backup_keeper(data))
     if settings.UDP_TOKEN:
         say("receiving line protocol over UDP, which nobody acknowledges")
         supervisor.start(children.udp(data))

@@ -42,9 +42,9 @@ def scratch_cluster(
 
 
 @contextmanager
-def on_scratch_database(data: DataDir) -> Iterator[None]:
+def on_scratch_database(data: DataDir, *, timescaledb: bool = False) -> Iterator[None]:
     """Django works on a new database with the product's empty tables while this lasts."""
-    with scratch_cluster(data) as cluster:
+    with scratch_cluster(data, timescaledb=timescaledb) as cluster:
         cluster.create_database()
         connection.close()
         before = dict(connection.settings_dict)

@@ -14,10 +14,14 @@ TAIL_LINES = 12
 
 
 @contextmanager
-def scratch_directory() -> Iterator[Path]:
-    """Make an empty directory and remove it at the end, and those of killed commands now."""
-    _remove_leavings_of_the_dead(Path(tempfile.gettempdir()))
-    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+def scratch_directory(within: Path | None = None) -> Iterator[Path]:
+    """Make an empty directory and remove it at the end, and those of killed commands now.
+
+    It is in the system's place of temporary files unless another one is given.
+    """
+    folder = within or Path(tempfile.gettempdir())
+    _remove_leavings_of_the_dead(folder)
+    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=folder))
     # As root the database runs as another user, who has to pass through to what is theirs.
     path.chmod(0o711)
     try:

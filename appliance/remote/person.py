@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sluice_client.api import Api
@@ -17,7 +17,7 @@ class Login:
     """A server and the token of a person there."""
 
     server: str
-    token: str
+    token: str = field(repr=False)
 
     @property
     def api(self) -> Api:

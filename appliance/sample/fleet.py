@@ -13,7 +13,7 @@ HOSTS = tuple(f"node-{number:02}" for number in range(1, 13))
 UPLINK = "eth0"
 UPLINK_BITS_PER_S = 9.4e9
 """What a line of 10 Gbit/s carries, less what frames take."""
-TOKEN_FILE, STATE_FILE = "ingest-token", "state.npz"
+TOKEN_FILE, AGENTS_FILE, STATE_FILE = "ingest-token", "agents.json", "state.npz"
 UNTIL_NOW = "--until-now"
 ORGANISATION, ORGANISATION_NAME = "northgate", "Northgate (sample data)"
 

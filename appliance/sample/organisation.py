@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,11 +16,15 @@ from accounts.actor import COMMAND_LINE
 from accounts.models import Membership, Organisation, Role, Token
 from accounts.models.token import Scope
 from advisor.decisions.discovery import discover
+from advisor.decisions.enrolment import enroll
 from advisor.decisions.policy_file.apply import apply_policy_file, plan_policy_file
 from advisor.decisions.policy_file.decide.read import read_policy_file
+from advisor.models import RolloutTerms
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import EmbeddedError
 from appliance.sample.fleet import (
+    AGENTS_FILE,
+    HOSTS,
     ORGANISATION,
     ORGANISATION_NAME,
     STATE_FILE,
@@ -31,6 +36,7 @@ from config.paths import DataDir
 
 COLLECTOR_NAME = "sample hosts"
 HISTORY_TIMEOUT_S = 600.0
+STAGE_S, SETTLE_S = 60.0, 20.0
 
 
 def sample_hosts(data: DataDir) -> ChildSpec:
@@ -40,6 +46,7 @@ def sample_hosts(data: DataDir) -> ChildSpec:
     if is_new:
         (data.sample / STATE_FILE).unlink(missing_ok=True)
     _keep_token(data.sample / TOKEN_FILE, organisation)
+    _keep_agents(data.sample / AGENTS_FILE, organisation)
     return ChildSpec(
         name="sample",
         argv=(
@@ -51,6 +58,7 @@ def sample_hosts(data: DataDir) -> ChildSpec:
         ),
         log=data.logs / "sample.log",
         environment={"SLUICE_DATA_DIR": str(data.root), "PYTHONUNBUFFERED": "1"},
+        needs=("web",),
         essential=False,
     )
 
@@ -81,12 +89,18 @@ def make_sample() -> tuple[Organisation, bool]:
     """
     known = Organisation.objects.filter(slug=ORGANISATION).first()
     if known is not None:
+        # One that a former release made did not say what it is.
+        Organisation.objects.filter(pk=known.pk).update(is_sample=True)
         return known, False
-    organisation = Organisation.objects.create(slug=ORGANISATION, name=ORGANISATION_NAME)
+    organisation = Organisation.objects.create(
+        slug=ORGANISATION, name=ORGANISATION_NAME, is_sample=True
+    )
     Membership.objects.bulk_create(
         Membership(organisation=organisation, user=user, role=Role.OWNER)
         for user in get_user_model().objects.filter(is_superuser=True, is_active=True)
     )
+    # Who goes through the tour does not wait for stages as long as those of real hosts.
+    RolloutTerms.objects.create(organisation=organisation, stage_s=STAGE_S, settle_s=SETTLE_S)
     now = timezone.now()
     read = read_policy_file(policy_file(), file="northgate.yaml")
     changes = plan_policy_file(organisation, read, now=now)
@@ -103,6 +117,25 @@ def _keep_token(path: Path, organisation: Organisation) -> None:
     _, secret = Token.objects.issue(
         organisation=organisation, scope=Scope.INGEST, name=COLLECTOR_NAME
     )
+    _write_secret(path, secret)
+
+
+def _keep_agents(path: Path, organisation: Organisation) -> None:
+    """The agents' secrets at path stay while all are valid; else each host has a new one."""
+    if path.is_file():
+        now = timezone.now()
+        kept = json.loads(path.read_text())
+        # Those of a former release had a token alone.
+        secrets = {host: one["token"] for host, one in kept.items() if isinstance(one, dict)}
+        tokens = {host: Token.objects.valid(secret, now=now) for host, secret in secrets.items()}
+        own = {host for host, one in tokens.items() if one and one.organisation == organisation}
+        if own == set(HOSTS):
+            return
+    made = {host: enroll(organisation=organisation, host_name=host).files() for host in HOSTS}
+    _write_secret(path, json.dumps(made))
+
+
+def _write_secret(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
-    path.write_text(secret)
+    path.write_text(text)

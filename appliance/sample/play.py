@@ -6,26 +6,27 @@ ends. It ends by itself when the server knows its token no longer: the sample wa
 
 from __future__ import annotations
 
-import socket
 import sys
 import time
 from collections import defaultdict
-from contextlib import closing
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
 
+from appliance.sample.agents import Agents
+from appliance.sample.connection import ask
 from appliance.sample.counters import WINDOW_S, Counters, Hosts
-from appliance.sample.fleet import STATE_FILE, TOKEN_FILE, UNTIL_NOW
-from appliance.sample.story import HOUR_S, Story
+from appliance.sample.fleet import AGENTS_FILE, STATE_FILE, TOKEN_FILE, UNTIL_NOW
+from appliance.sample.story import HOUR_S, Moment, Story
 
 HISTORY_S = 8 * int(HOUR_S)
 _ADDRESS = "/api/v2/write?precision=ns"
 _WINDOWS_AT_ONCE = 30
-_TIMEOUT_S = 30.0
+_REPORT_EACH_S = 30
 _LONGEST_WAIT_S = 30.0
 _GONE = (401, 403)
 _LATER = (429, 503)
@@ -72,11 +73,8 @@ class Player:
     def __init__(self, folder: Path, socket_path: str) -> None:
         self._path = folder / STATE_FILE
         self._socket = socket_path
-        self._headers = {
-            "Authorization": f"Token {(folder / TOKEN_FILE).read_text()}",
-            # Who reaches the socket is on this machine; a server may take nothing else.
-            "X-Forwarded-Proto": "https",
-        }
+        self._token = (folder / TOKEN_FILE).read_text()
+        self._agents = Agents(folder / AGENTS_FILE, socket_path)
         self._state = State.read(self._path, now_s=_window_end(time.time()))
         self._story = Story(self._state.made_at_s)
         self._hosts = Hosts(self._state.counters)
@@ -85,6 +83,8 @@ class Player:
         """Send for ever; raises SampleGone."""
         while True:
             self.catch_up()
+            if self._state.at_s % _REPORT_EACH_S == 0:
+                self.report()
             time.sleep(WINDOW_S - time.time() % WINDOW_S)
 
     def catch_up(self) -> None:
@@ -92,11 +92,21 @@ class Player:
         while due := range(self._state.at_s + WINDOW_S, _window_end(time.time()) + 1, WINDOW_S):
             self.send(due[:_WINDOWS_AT_ONCE])
 
+    def report(self) -> None:
+        """Let the agents take what they are to hold, and tell how that is."""
+        now = datetime.now(tz=UTC)
+        moment = self._moment(self._state.at_s)
+        self._agents.turn(moment, now, window_s=WINDOW_S)
+
+    def _moment(self, at_s: int) -> Moment:
+        divided = self._agents.divided(datetime.fromtimestamp(at_s, tz=UTC))
+        return self._story.at(at_s, divided=divided)
+
     def send(self, ends_s: range) -> None:
         """The windows that end so."""
         bodies: dict[str, list[str]] = defaultdict(list)
         for end_s in ends_s:
-            self._hosts.grow(self._story.at(end_s))
+            self._hosts.grow(self._moment(end_s))
             for host, lines in self._hosts.lines(end_s).items():
                 bodies[host] += lines
         for lines in bodies.values():
@@ -108,39 +118,18 @@ class Player:
         wait_s = 1.0
         while True:
             try:
-                status, asked_wait = self._answer(body)
+                answer = ask(self._socket, "POST", _ADDRESS, token=self._token, body=body)
             except (OSError, HTTPException):
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             else:
-                if status == HTTPStatus.NO_CONTENT:
+                if answer.status == HTTPStatus.NO_CONTENT:
                     return
-                if status in _GONE:
+                if answer.status in _GONE:
                     raise SampleGone
-                if status not in _LATER:
-                    raise SampleRefused(f"the server answers {status}")
-                wait_s = _asked_wait_s(asked_wait) or wait_s
+                if answer.status not in _LATER:
+                    raise SampleRefused(f"the server answers {answer.status}")
+                wait_s = _asked_wait_s(answer.retry_after) or wait_s
             time.sleep(wait_s)
-
-    def _answer(self, body: bytes) -> tuple[int, str | None]:
-        """Status and `Retry-After`; OSError or HTTPException without an answer."""
-        with closing(_SocketConnection(self._socket)) as connection:
-            connection.request("POST", _ADDRESS, body, self._headers)
-            answer = connection.getresponse()
-            answer.read()
-            return answer.status, answer.headers.get("Retry-After")
-
-
-class _SocketConnection(HTTPConnection):
-    """To the web server's socket, which is there whatever address and TLS the server has."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=_TIMEOUT_S)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 def _window_end(at_s: float) -> int:

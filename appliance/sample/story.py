@@ -7,12 +7,21 @@ noisy neighbour and a full uplink are there when somebody looks for the first ti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from appliance.sample.fleet import HOSTS, STORES, UPLINK_BITS_PER_S, machine, machines
+from appliance.sample.fleet import (
+    HOSTS,
+    STORES,
+    UPLINK,
+    UPLINK_BITS_PER_S,
+    machine,
+    machines,
+)
+from enforcers.contract import ReservationMode
+from enforcers.entitlement import Claim, entitlements
 
 Floats = npt.NDArray[np.float64]
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
@@ -20,6 +29,8 @@ NEIGHBOUR, NEIGHBOUR_IOPS, NEIGHBOUR_IN_FLIGHT = "etl-13", 5300.0, 320
 SENDER, BESIDE_SENDER = "mail-02", "queue"
 """Who fills the uplink of its host, with the machine of this role there."""
 FULL_LINE_RATIO = 0.99
+DIVIDED_STORE_RATIO, DIVIDED_LINE_RATIO = 0.85, 0.93
+"""So much is used where a policy divides: little waits there, and nothing is dropped."""
 OUTSIDE_STORE, OUTSIDE_MS = "silver-03", 41.0
 STALLED_STORE, STALLED_IN_FLIGHT = "archive-01", 14
 _TABLE = np.random.default_rng(12).uniform(-1.6, 1.6, 4096)
@@ -67,12 +78,27 @@ class Moment:
     lost: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """How a host divides a device: what each machine may claim, by its name."""
+
+    mode: ReservationMode
+    claims: Mapping[str, Claim]
+
+
+Divisions = Mapping[tuple[str, str], Division]
+"""Those in force, by host and device."""
+_UNNAMED = Claim(shares=1000.0)
+"""Of a machine that no policy names."""
+
+
 class Story:
     """The machines of one sample, made at `made_at_s`."""
 
     def __init__(self, made_at_s: float) -> None:
         every = machines()
         self._made_at_s = made_at_s
+        self._machines = every
         names = [store.name for store in STORES]
         self._store = np.array([names.index(one.store) for one in every])
         self._host = np.array([HOSTS.index(one.host) for one in every])
@@ -83,6 +109,7 @@ class Story:
         self._capacity = np.array([store.capacity_iops for store in STORES])
         self._calm_ms = np.array([store.calm_ms for store in STORES])
         self._neighbour = machine(NEIGHBOUR).number - 1
+        self._neighbour_host = machine(NEIGHBOUR).host
         self._full_host = HOSTS.index(machine(SENDER).host)
         self._senders = [
             one.number - 1
@@ -93,15 +120,23 @@ class Story:
         self._outside = names.index(OUTSIDE_STORE)
         self._stalled = names.index(STALLED_STORE)
 
-    def at(self, at_s: float) -> Moment:
-        """The rates of a window that ends so."""
+    def at(self, at_s: float, *, divided: Divisions | None = None) -> Moment:
+        """The rates of a window that ends so, under the policies of hosts."""
+        divided = divided or {}
         strength = {
             name: trouble.strength(at_s - self._made_at_s) for name, trouble in TROUBLES.items()
         }
         busy = self._busy(at_s)
         iops = self._usual_iops * busy
         latency_ms = self._latency_ms(iops, at_s)
-        self._crowd(iops, latency_ms, strength["neighbour"])
+        store = self._store[self._neighbour]
+        if (self._neighbour_host, STORES[store].device) in divided:
+            wanted = strength["neighbour"] * NEIGHBOUR_IOPS
+            iops[self._neighbour] = max(iops[self._neighbour], wanted)
+            self._divide(iops, store, divided)
+            latency_ms[store] = self._latency_ms(iops, at_s)[store]
+        else:
+            self._crowd(iops, latency_ms, strength["neighbour"])
         outside = strength["outside"]
         latency_ms[self._outside] += outside * OUTSIDE_MS
         iops[self._store == self._outside] *= 1 - 0.2 * outside
@@ -109,7 +144,7 @@ class Story:
         if strength["stall"] > 0:
             iops[self._store == self._stalled] = 0.0
             stalled[self._stalled] = STALLED_IN_FLIGHT
-        sent, lost = self._sent(self._usual_bits * busy, strength["uplink"])
+        sent, lost = self._sent(self._usual_bits * busy, strength["uplink"], divided)
         return Moment(
             iops=iops,
             sent_bits_per_s=sent,
@@ -153,11 +188,32 @@ class Story:
         full_ms = 1000 * NEIGHBOUR_IN_FLIGHT / self._capacity[store]
         latency_ms[store] += strength * full_ms
 
-    def _sent(self, bits: Floats, strength: float) -> tuple[Floats, Floats]:
+    def _divide(self, iops: Floats, store: int, divided: Divisions) -> None:
+        """Machines of a store get what its policy entitles them to of what they want."""
+        device = STORES[store].device
+        places = np.flatnonzero(self._store == store).tolist()
+        own = divided[self._neighbour_host, device]
+        claims = [self._claim(place, device, divided, iops[place]) for place in places]
+        room = self._capacity[store] * DIVIDED_STORE_RATIO
+        iops[places] = entitlements(float(room), claims, own.mode)
+
+    def _claim(self, place: int, device: str, divided: Divisions, wanted: float) -> Claim:
+        one = self._machines[place]
+        division = divided.get((one.host, device))
+        claim = _UNNAMED if division is None else division.claims.get(one.name, _UNNAMED)
+        return replace(claim, demand=float(wanted))
+
+    def _sent(self, bits: Floats, strength: float, divided: Divisions) -> tuple[Floats, Floats]:
         """What machines send, and the part that uplinks drop."""
         lost = np.zeros(len(HOSTS))
-        if strength > 0:
-            host = self._full_host
+        host = self._full_host
+        own = divided.get((HOSTS[host], UPLINK))
+        if own is not None:
+            bits[self._senders] += strength * UPLINK_BITS_PER_S
+            places = np.flatnonzero(self._host == host).tolist()
+            claims = [self._claim(place, UPLINK, divided, bits[place]) for place in places]
+            bits[places] = entitlements(DIVIDED_LINE_RATIO * UPLINK_BITS_PER_S, claims, own.mode)
+        elif strength > 0:
             beside = (self._host == host) & ~np.isin(np.arange(len(bits)), self._senders)
             bits[beside] *= 1 - 0.35 * strength
             spare = FULL_LINE_RATIO * UPLINK_BITS_PER_S - bits[self._host == host].sum()

@@ -32,14 +32,23 @@ from tests.appliance.embedded_run import (
     start,
     started,
 )
+from tests.kept_cluster import put_tables
 
-pytestmark = [pytest.mark.postgres, pytest.mark.valkey]
+# A whole run starts ten processes, beside other tests.
+pytestmark = [pytest.mark.postgres, pytest.mark.valkey, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
     with short_directory() as path:
         yield path / "data"
+
+
+@pytest.fixture
+def with_tables(data_dir: Path) -> Path:
+    """A data directory in which the tables are there, as before the second start."""
+    put_tables(DataDir(data_dir))
+    return data_dir
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +83,18 @@ def health_figures(run: EmbeddedRun) -> dict[str, Any]:
     return found
 
 
-def wait_until_gone(run: EmbeddedRun) -> None:
+def wait_until_healthy(run: EmbeddedRun) -> None:
     deadline = time.monotonic() + DEADLINE_S
-    while left := run.processes():
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    while not is_healthy(run):
+        assert time.monotonic() < deadline, run.said
+        time.sleep(0.1)
+
+
+def is_healthy(run: EmbeddedRun) -> bool:
+    try:
+        return health(run) == 200
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def test_address_and_log_in_are_told(running):
@@ -174,8 +190,8 @@ def test_sockets_are_closed_to_other_users(running):
     assert mode & 0o077 == 0
 
 
-def test_server_that_takes_https_only_becomes_ready(data_dir):
-    with started(data_dir, env={"SLUICE_HTTPS_ONLY": "1"}) as run:
+def test_server_that_takes_https_only_becomes_ready(with_tables):
+    with started(with_tables, env={"SLUICE_HTTPS_ONLY": "1"}) as run:
         assert health(run) == 200
 
 
@@ -189,13 +205,16 @@ def shows(connection: psycopg.Connection) -> bool:
     }
 
 
-def test_machine_shows_itself_without_telegraf(data_dir):
+def test_machine_shows_itself_without_telegraf(with_tables):
     # A program that is not there: no Telegraf could be started by mistake.
     environment = {"SLUICE_TELEGRAF": "/nonexistent", "SLUICE_HTTPS_ONLY": "1"}
-    with started(data_dir, with_reader=True, env=environment) as run, database(run) as connection:
+    with (
+        started(with_tables, with_reader=True, env=environment) as run,
+        database(run) as connection,
+    ):
         deadline = time.monotonic() + DEADLINE_S
         while not shows(connection):
-            assert time.monotonic() < deadline, (data_dir / "log" / "reader.log").read_text()
+            assert time.monotonic() < deadline, (with_tables / "log" / "reader.log").read_text()
             time.sleep(0.1)
         hosts = connection.execute("SELECT name FROM ingest_host").fetchall()
         tables = "SELECT DISTINCT measurement FROM ingest_series"
@@ -203,10 +222,10 @@ def test_machine_shows_itself_without_telegraf(data_dir):
 
     assert hosts == [(socket.gethostname(),)]
     assert {"diskio", "net", "system", "nstat", "internal_write"} <= measured
-    assert "token" not in (data_dir / "log" / "reader.log").read_text()
+    assert "token" not in (with_tables / "log" / "reader.log").read_text()
 
 
-def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(data_dir):
+def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(with_tables):
     noisy = (
         "SELECT jsonb_array_length(incident.victims) FROM advisor_incident incident"
         " JOIN advisor_resource resource ON resource.id = incident.resource_id"
@@ -215,12 +234,12 @@ def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(data_dir):
     )
     environment = {"SLUICE_HTTPS_ONLY": "1"}
     with (
-        started(data_dir, "--sample", env=environment) as run,
+        started(with_tables, "--sample", env=environment) as run,
         database(run) as connection,
     ):
         deadline = time.monotonic() + DEADLINE_S
         while not (found := connection.execute(noisy).fetchall()):
-            assert time.monotonic() < deadline, (data_dir / "log" / "sample.log").read_text()
+            assert time.monotonic() < deadline, (with_tables / "log" / "sample.log").read_text()
             time.sleep(0.2)
         workloads = connection.execute("SELECT count(*) FROM advisor_workload").fetchone()
 
@@ -267,30 +286,36 @@ def test_queue_of_the_environment_that_is_silent_is_told(data_dir):
     assert "sluice: the server of REDIS_URL does not answer; is it running?" in run.said
 
 
-def test_stop_leaves_no_process_and_the_next_run_finds_its_data(data_dir):
-    with started(data_dir) as first:
+def test_stop_leaves_no_process_and_the_next_run_finds_its_data(with_tables):
+    with started(with_tables) as first:
         with database(first) as connection:
             connection.execute("UPDATE accounts_organisation SET name = 'Kept'")
         assert first.end(signal.SIGINT) == 0
         assert first.said.endswith("everything is stopped\n")
         assert first.processes() == {}
 
-    with started(data_dir) as second, database(second) as connection:
+    with started(with_tables) as second, database(second) as connection:
         (name,) = connection.execute("SELECT name FROM accounts_organisation").fetchone()
         assert name == "Kept"
         assert "with the password" not in second.said
 
 
-def test_killed_run_leaves_no_process_and_the_next_run_recovers(data_dir):
-    with started(data_dir) as first:
+def test_run_begins_at_once_after_one_that_was_killed(with_tables):
+    """Also where a collector keeps its connection, for which a web server waits as it ends."""
+    with started(with_tables) as first:
         with database(first) as connection:
             connection.execute("UPDATE accounts_organisation SET name = 'Kept'")
-        first.end(signal.SIGKILL)
-        wait_until_gone(first)
+        left = set(first.processes())
+        with closing(http.client.HTTPConnection("127.0.0.1", first.port)) as collector:
+            collector.request("GET", "/ping")
+            collector.getresponse().read()
+            first.end(signal.SIGKILL)
 
-    with started(data_dir) as second, database(second) as connection:
-        (name,) = connection.execute("SELECT name FROM accounts_organisation").fetchone()
-        assert name == "Kept"
+            with started(with_tables, port=first.port) as second, database(second) as connection:
+                (name,) = connection.execute("SELECT name FROM accounts_organisation").fetchone()
+
+                assert name == "Kept"
+                assert not left & set(second.processes())
 
 
 def test_killed_database_is_restarted_and_the_web_server_reaches_it_again(running):
@@ -298,11 +323,22 @@ def test_killed_database_is_restarted_and_the_web_server_reaches_it_again(runnin
 
     os.kill(server, signal.SIGKILL)
 
-    running.wait_for("restarting postgres")
-    deadline = time.monotonic() + DEADLINE_S
-    while health(running) != 200:
-        assert time.monotonic() < deadline, running.said
-        time.sleep(0.1)
+    running.wait_for("starting postgres again")
+    wait_until_healthy(running)
+
+
+def test_web_server_and_then_the_database_are_killed_and_both_come_back(running):
+    def kill(mark: str) -> None:
+        (pid, *_) = [pid for pid, line in running.processes().items() if mark in line]
+        os.kill(pid, signal.SIGKILL)
+
+    kill("appliance.web_server")
+    time.sleep(1.6)
+    kill("/postgres -D")
+    time.sleep(0.5)
+
+    wait_until_healthy(running)
+    assert running.process.poll() is None
 
 
 @pytest.mark.skipif(

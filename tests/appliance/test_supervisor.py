@@ -1,5 +1,7 @@
 """Child processes: started, awaited, restarted, given up, stopped without orphans."""
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import pytest
 from appliance.embedded import supervisor as supervisor_module
 from appliance.embedded.child import Child, ChildSpec
 from appliance.embedded.errors import ChildFailed
-from appliance.embedded.supervisor import MAX_RESTARTS, Supervisor, trim_log
+from appliance.embedded.leftovers import Running
+from appliance.embedded.supervisor import Supervisor, trim_log
 
 SLEEPS = "import time; time.sleep(600)"
 IGNORES_SIGTERM = f"""
@@ -27,12 +30,16 @@ print(subprocess.Popen([sys.executable, "-c", {SLEEPS!r}]).pid, flush=True)
 time.sleep(600)
 """
 DEADLINE_S = 20.0
+LATER = "ended later"
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(supervisor_module, "RESTART_DELAY_S", 0.0)
+    monkeypatch.setattr(supervisor_module, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(supervisor_module, "LONGEST_PAUSE_S", 0.04)
     monkeypatch.setattr(supervisor_module, "CHECK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(supervisor_module, "LOOK_EACH_S", 0.01)
+    monkeypatch.setattr(supervisor_module, "ALIVE_EACH_S", 0.01)
 
 
 @pytest.fixture
@@ -69,6 +76,19 @@ def is_running(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def process(supervisor: Supervisor, name: str) -> subprocess.Popen[bytes] | None:
+    """Of a child, None while it waits to be started again."""
+    child = supervisor._watched[name].child
+    return child and child.process
+
+
+def kill(supervisor: Supervisor, name: str) -> None:
+    """Kill a child, and look until that was seen."""
+    killed = process(supervisor, name)
+    killed.kill()
+    wait_for(lambda: supervisor.check() or process(supervisor, name) is not killed)
 
 
 def test_start_returns_when_the_child_is_ready(supervisor, spec, tmp_path):
@@ -109,25 +129,177 @@ time.sleep(600)
     wait_for(lambda: supervisor.check() or count.read_text() == "xx")
 
     assert said[0].startswith("child ended with signal SIGKILL; its log is ")
-    assert said[0].endswith("restarting child")
+    assert said[0].endswith("starting child again in 0.01 s")
 
 
-def test_child_that_keeps_crashing_stops_the_watch(supervisor, spec, said):
+def test_child_that_keeps_crashing_is_started_for_ever_after_longer_and_longer_pauses(
+    supervisor, spec, said
+):
     supervisor.start(spec("raise SystemExit('no licence')"))
 
-    with pytest.raises(ChildFailed, match="no licence"):
-        supervisor.watch()
+    wait_for(lambda: supervisor.check() or len(said) == 6)
 
-    assert len(said) == MAX_RESTARTS
+    assert all("no licence" in words for words in said)
+    pauses = [words.rpartition(" in ")[2] for words in said]
+    assert pauses == ["0.01 s", "0.02 s", "0.04 s", "0.04 s", "0.04 s", "0.04 s"]
 
 
-def test_child_that_is_not_essential_is_given_up(supervisor, spec, said):
+def test_child_that_worked_for_a_while_starts_again_with_the_first_pause(
+    supervisor, spec, said, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(supervisor_module, "STEADY_S", 0.05)
+    supervisor.start(spec(f"import time; time.sleep(0.3); raise SystemExit({LATER!r})"))
+
+    wait_for(lambda: supervisor.check() or sum(LATER in words for words in said) == 3)
+
+    assert {words.rpartition(" in ")[2] for words in said if LATER in words} == {"0.01 s"}
+
+
+def test_one_that_does_not_come_up_keeps_nobody_from_coming_back(supervisor, spec, said, tmp_path):
+    """Web ends, and the database while web waits for it: both come back."""
+    database, web = tmp_path / "database", tmp_path / "web"
+    for mark in (database, web):
+        mark.touch()
+    supervisor.start(spec(SLEEPS, name="database", is_ready=database.exists))
+    supervisor.start(spec(SLEEPS, name="web", is_ready=lambda: web.exists() and database.exists()))
+    web.unlink()
+    kill(supervisor, "web")
+    wait_for(lambda: supervisor.check() or process(supervisor, "web") is not None)
+
+    database.unlink()
+    kill(supervisor, "database")
+    wait_for(lambda: supervisor.check() or process(supervisor, "database") is not None)
+    database.touch()
+    web.touch()
+
+    wait_for(lambda: supervisor.check() or len(said) == 4)
+    assert sorted(said[2:]) == ["database works again", "web works again"]
+
+
+def test_child_waits_for_the_one_that_it_needs(supervisor, spec, said, tmp_path):
+    database = tmp_path / "database"
+    database.touch()
+    supervisor.start(spec(SLEEPS, name="database", is_ready=database.exists))
+    supervisor.start(spec(SLEEPS, name="web", needs=("database",)))
+    database.unlink()
+    kill(supervisor, "database")
+    kill(supervisor, "web")
+
+    for _ in range(20):
+        supervisor.check()
+        time.sleep(0.01)
+    assert process(supervisor, "web") is None
+    database.touch()
+
+    wait_for(lambda: supervisor.check() or process(supervisor, "web") is not None)
+
+
+def test_silent_child_is_started_anew(supervisor, spec, said):
+    answers = [True]
+    supervisor.start(spec(SLEEPS, is_ready=lambda: answers[0], silent_timeout_s=0.05))
+    first = process(supervisor, "child").pid
+    answers[0] = False
+
+    wait_for(lambda: supervisor.check() or len(said) == 1)
+    answers[0] = True
+    wait_for(lambda: supervisor.check() or len(said) == 2)
+
+    assert said[0].startswith("child gave no answer for 0 s; its log is ")
+    assert said[1] == "child works again"
+    assert process(supervisor, "child").pid != first
+
+
+def test_child_that_is_alive_and_not_ready_is_left_to_itself(supervisor, spec, said, tmp_path):
+    ready = [True]
+    options = {"is_ready": lambda: ready[0], "is_alive": lambda: True, "silent_timeout_s": 0.02}
+    supervisor.start(spec(SLEEPS, **options))
+    ready[0] = False
+    kill(supervisor, "child")
+
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        supervisor.check()
+        time.sleep(0.01)
+
+    assert len(said) == 1
+    assert "SIGKILL" in said[0]
+
+
+def test_nobody_is_silent_while_the_one_it_needs_is_away(supervisor, spec, said, tmp_path):
+    database = tmp_path / "database"
+    database.touch()
+    supervisor.start(spec(SLEEPS, name="database", is_ready=database.exists))
+    options = {"needs": ("database",), "silent_timeout_s": 0.02, "is_ready": database.exists}
+    supervisor.start(spec(SLEEPS, name="web", **options))
+    database.unlink()
+    kill(supervisor, "database")
+
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        supervisor.check()
+        time.sleep(0.01)
+
+    assert [words.partition(" ")[0] for words in said] == ["database"]
+
+
+def test_child_that_cannot_be_started_is_tried_again(supervisor, spec, said, monkeypatch):
+    supervisor.start(spec(SLEEPS))
+    real, tries = supervisor_module.Child, []
+
+    def full(one):
+        tries.append(one)
+        if len(tries) < 3:
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+        return real(one)
+
+    monkeypatch.setattr(supervisor_module, "Child", full)
+    kill(supervisor, "child")
+
+    wait_for(lambda: supervisor.check() or process(supervisor, "child") is not None)
+
+    assert "child cannot be started: [Errno 12] Cannot allocate memory" in said[1]
+
+
+def test_child_that_is_not_essential_may_fail_from_the_first_start_on(supervisor, spec, said):
     supervisor.start(spec(SLEEPS, name="main"))
+
     supervisor.start(spec("raise SystemExit(1)", name="extra", essential=False))
 
-    wait_for(lambda: supervisor.check() or len(said) > MAX_RESTARTS)
+    wait_for(lambda: supervisor.check() or len(said) == 2)
+    assert {words.partition(" ")[0] for words in said} == {"extra"}
 
-    assert said[-1].endswith("everything else goes on without extra")
+
+def test_what_a_killed_run_left_is_ended_and_nothing_else(spec, tmp_path):
+    running = Running(tmp_path / "running")
+    left, spared = Child(spec(HAS_A_CHILD, name="left")), Child(spec(SLEEPS, name="spared"))
+    log = tmp_path / "left.log"
+    wait_for(lambda: log.read_text().endswith("\n"))
+    running.keep([left.process.pid, spared.process.pid])
+    # The number of a process that ended may be another's.
+    with running.path.open("a") as file:
+        file.write(f"{os.getpid()} 12345\nnonsense\n")
+
+    said = running.end(but={spared.process.pid})
+
+    assert said == "ended 1 processes that a killed run left"
+    wait_for(lambda: not is_running(int(log.read_text())))
+    assert spared.exit_status is None
+    spared.stop(at_once=True)
+    left.stop(at_once=True)
+    assert running.end() is None
+
+
+def test_supervisor_keeps_what_runs_of_it(spec, tmp_path):
+    running = Running(tmp_path / "running")
+    supervisor = Supervisor(lambda _: None, running)
+
+    supervisor.start(spec(SLEEPS, name="one"), spec(SLEEPS, name="two"))
+
+    assert sorted(running.left()) == sorted(
+        process(supervisor, name).pid for name in ("one", "two")
+    )
+    supervisor.stop()
+    assert running.left() == []
 
 
 def test_stop_ends_the_last_started_first(supervisor, spec, said):

@@ -69,6 +69,7 @@ def test_says_what_it_finds_and_what_of_it_is_true(incident: Bundle, tmp_path: P
     assert scratch_of(running.pid) == []
 
 
+@pytest.mark.long
 def test_names_the_culprit_to_people(incident: Bundle, tmp_path: Path) -> None:
     assert incident.truth is not None
     (tmp_path / "a.bundle").write_bytes(write_bundle(incident))

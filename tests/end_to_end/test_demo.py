@@ -146,7 +146,10 @@ def test_demo_says_what_it_ran_on(options, said):
     assert said in demo.progress.splitlines()[0]
 
 
-@pytest.mark.parametrize("options", MODES)
+@pytest.mark.parametrize(
+    "options",
+    [MODES[0], pytest.param(("--simulated",), id="simulated", marks=pytest.mark.long)],
+)
 def test_interrupted_demo_leaves_nothing(options):
     process = start(*options)
     assert process.stdout is not None

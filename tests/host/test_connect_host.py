@@ -220,7 +220,7 @@ def test_line_may_be_pasted_again_and_all_it_wrote_can_be_removed(
     assert (scratch.etc / "agent.toml").read_text().endswith("# seen by a person\n")
     assert "has joined already" in scratch.said()
     assert list(JoinToken.objects.order_by("pk").values_list("hosts_joined", flat=True)) == [1, 0]
-    assert [path.stat().st_mode & 0o077 for path in scratch.etc.iterdir()] == [0, 0, 0, 0]
+    assert {path.stat().st_mode & 0o077 for path in scratch.etc.iterdir()} == {0}
 
     uninstall = scratch.folder / "usr/local/lib/sluice-enforcer/uninstall"
     subprocess.run(["sh", uninstall], check=True, timeout=60)
@@ -265,6 +265,18 @@ def test_refused_line_says_why_and_writes_nothing(northgate: Tenant, scratch: Sc
     assert "this join token is not known; was the line copied whole?" in unknown[1]
     assert [path for path in scratch.folder.rglob("*") if path.is_file()] == []
     assert not JoinToken.objects.exclude(hosts_joined=0).exists()
+
+
+def test_wrong_interval_is_told_before_anything_is_done(
+    northgate: Tenant, scratch: Scratch
+) -> None:
+    _, secret = make(northgate)
+
+    status, said = scratch.paste(secret, SLUICE_INTERVAL="0.5s")
+
+    assert status == 1
+    assert "SLUICE_INTERVAL=0.5s is not 1 to 60 seconds; nothing was changed" in said
+    assert not Host.objects.exists()
 
 
 def test_host_with_an_old_python_is_told_before_anything_is_done(

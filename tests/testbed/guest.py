@@ -32,6 +32,8 @@ _COMMAND_LINE = (
 class Boot:
     """What a guest starts with: `first` is its first program on the host's files.
 
+    `disk` is a folder in which it may write, and which outlives it: the guest mounts it as `disk`
+    (virtiofs). What it wrote is there however it ended.
     `-cx16`: QEMU 7.2 translates cmpxchg16b wrongly, and kernels before 7 stumble over it.
     """
 
@@ -41,6 +43,7 @@ class Boot:
     clock: Sequence[str] = ()
     processor: str = "max,-cx16,-la57"
     parameters: str = ""
+    disk: Path | None = None
 
 
 def stock_boot() -> Boot:
@@ -85,12 +88,16 @@ class Guest:
     ) -> None:
         self._boot = boot or stock_boot()
         self.console = folder / f"{name}.console"
-        self._files = folder / f"{name}.files"
+        self._shares = {"host": Path("/")}
+        if self._boot.disk is not None:
+            self._shares["disk"] = self._boot.disk
+        self._sockets = {tag: folder / f"{name}.{tag}" for tag in self._shares}
         own_script = folder / f"{name}.sh"
         own_script.write_text(script)
         self._processes: list[subprocess.Popen[bytes]] = []
         try:
-            self._start_files(folder / f"{name}.virtiofsd")
+            for tag, place in self._shares.items():
+                self._start_files(place, self._sockets[tag], folder / f"{name}.{tag}.virtiofsd")
             with (folder / f"{name}.qemu").open("wb") as log:
                 qemu = [*self._qemu(name, own_script, port), *devices]
                 self._start(qemu, log)
@@ -115,15 +122,17 @@ class Guest:
             subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         )
 
-    def _start_files(self, log: Path) -> None:
+    def _start_files(self, place: Path, files: Path, log: Path) -> None:
         program = find_virtiofsd()
         assert program is not None
-        options = "source=/,sandbox=chroot,cache=always,no_writeback"
+        options = f"source={place},sandbox=chroot,cache=always,no_writeback"
+        # That of a guest before this one with the same name.
+        files.unlink(missing_ok=True)
         with log.open("wb") as output:
-            self._start([program, f"--socket-path={self._files}", "-o", options], output)
+            self._start([program, f"--socket-path={files}", "-o", options], output)
         deadline = time.monotonic() + 30
-        while not self._files.exists():
-            assert self._processes[0].poll() is None, log.read_text()
+        while not files.exists():
+            assert self._processes[-1].poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.02)
 
@@ -145,7 +154,13 @@ class Guest:
             "-kernel", str(self._boot.kernel), "-initrd", str(self._boot.initramfs),
             "-append", command_line,
             "-serial", f"file:{self.console}",
-            "-chardev", f"socket,id=files,path={self._files}",
-            "-device", "vhost-user-fs-pci,chardev=files,tag=host",
+            *(word for tag, files in self._sockets.items() for word in _files_device(tag, files)),
             "-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net",
         ]  # fmt: skip
+
+
+def _files_device(tag: str, files: Path) -> list[str]:
+    return [
+        "-chardev", f"socket,id={tag},path={files}",
+        "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}",
+    ]  # fmt: skip

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from enforcers.mechanisms.tc_htb.program import OBJECT
+from tests.testbed.each_kernel import EACH_KERNEL
 from tests.testbed.network.classify import COUNT
 from tests.testbed.programs import kernel_file
-from tests.testbed.storage.guest import KERNELS, Kernel, StorageGuest
+from tests.testbed.storage.guest import Kernel, StorageGuest
 
 pytestmark = [
     pytest.mark.root,
@@ -19,7 +20,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=KERNELS, ids=lambda kernel: kernel.name)
+@pytest.fixture(scope="module", params=EACH_KERNEL, ids=lambda kernel: kernel.name)
 def guest(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StorageGuest]:

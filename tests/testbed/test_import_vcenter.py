@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
+from accounts.actor import COMMAND_LINE
+from accounts.models import Organisation
 from advisor.decisions.found.rules import stated_rules
 from advisor.decisions.vcenter.apply import Imported, import_vcenter
+from advisor.decisions.vcenter.read_source import read_where_due
+from advisor.decisions.vcenter.sources import StatedSource, ask_trial, state_source
 from advisor.models import Allocation, Resource, Workload
 from ingest.core.vcenter.errors import VcenterError
 from ingest.core.vcenter.inventory import Inventory
@@ -131,6 +138,33 @@ def test_reason_is_told_where_nothing_can_be_read(
 ) -> None:
     with pytest.raises(VcenterError, match=complaint):
         read(*encrypted)
+
+
+@pytest.mark.django_db
+def test_source_reads_it_again_and_again(encrypted: tuple[str, Path], settings: Settings) -> None:
+    """By its certificate as authority, and by the fingerprint of it."""
+    settings.SOURCE_ADDRESSES = "any"
+    url, certificate = encrypted
+    acme = Organisation.objects.create(slug="acme", name="Acme")
+    pem = certificate.read_text(encoding="ascii")
+    fingerprint = sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+    said: dict[str, str] = {}
+    for name, trust in {"known": (pem, ""), "pinned": ("", fingerprint)}.items():
+        stated = StatedSource(
+            name=name, address=url, user=ACCOUNT.user, password=ACCOUNT.password,
+            authority=trust[0], fingerprint=trust[1],
+        )  # fmt: skip
+        now = timezone.now()
+        row = state_source(organisation=acme, stated=stated, actor=COMMAND_LINE, now=now)
+        ask_trial(row, actor=COMMAND_LINE, now=now)
+        read_where_due(row.pk, now=now)
+        row.refresh_from_db()
+        assert row.trial_worked is True, row.trial_says
+        assert "lets reader@vsphere.local in" in row.trial_says
+        said[name] = row.says
+
+    assert said["known"].startswith("2 VMs and 1 datastores read; ")
+    assert said["known"] == said["pinned"]
 
 
 def test_server_without_tls_is_told(plain: str) -> None:

@@ -5,20 +5,18 @@ It is installed and started by the lines of its README, with addresses, version 
 
 from __future__ import annotations
 
-import re
-import shlex
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
-import enforcers
-from accounts.models import Organisation
-from enforcers.version import VERSION
+from tests.testbed.package.prepared import (
+    CHECKOUT,
+    HOST_FILES,
+    PORT,
+    lines_of_the_readme,
+    prepare,
+)
 from tests.testbed.programs import debian13
 from tests.testbed.storage.guest import KERNELS, Root, StorageGuest
 from tests.testbed.storage.null_disk import NAME
@@ -28,43 +26,11 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.guests,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1500),
 ]
 
-CHECKOUT = Path(enforcers.__file__).parents[1]
 CAPACITY = 2000.0
-HOST_FILES = "/host"
 NOTHING = [""] * 4
-PORT = 8000
-# What a person fills in.
-FILLED_IN = {
-    "https://sluice.example.com": f"http://127.0.0.1:{PORT}",
-    "VERSION": VERSION,
-    "=sda": f"={NAME}",
-}
-
-
-def lines_of_the_readme() -> list[str]:
-    """The block under the package's heading."""
-    page = (CHECKOUT / "enforcers/README.md").read_text()
-    section = page.partition("## As a package with systemd\n")[2].partition("\n## ")[0]
-    lines = re.findall(r"^    (.+)$", section, re.MULTILINE)
-    for written, meant in FILLED_IN.items():
-        assert any(written in line for line in lines), written
-        lines = [line.replace(written, meant) for line in lines]
-    return lines
-
-
-def enroll(line: str, folder: Path) -> None:
-    """Run the line of the server there, against a database that forgets it."""
-    program, *words = shlex.split(line)
-    assert program == "sluice"
-    out = words.index("--out") + 1
-    words[out] = str(folder / words[out])
-    with transaction.atomic():
-        Organisation.objects.create(slug="acme", name="Acme")
-        call_command(*words)
-        transaction.set_rollback(True)
 
 
 def test_package_is_installed_and_started_by_five_lines() -> None:
@@ -83,10 +49,8 @@ def life(
     if not (debian13() / ".built").exists():
         pytest.skip("no Debian 13; make testbed-programs obtains it (package debootstrap)")
     folder = tmp_path_factory.mktemp("package")
-    subprocess.run(["scripts/deb", folder], cwd=CHECKOUT, check=True, capture_output=True)
-    on_the_server, *on_the_host = lines_of_the_readme()
     with django_db_blocker.unblock():
-        enroll(on_the_server, folder)
+        prepared = prepare(folder)
     root = Root(
         first=CHECKOUT / "tests/testbed/package/init",
         python="/usr/bin/python3",
@@ -96,10 +60,10 @@ def life(
     with StorageGuest(KERNELS[0], folder, root=root) as guest:
         seen: dict[str, Any] = guest.run(
             "tests.testbed.package.life",
-            folder=f"{HOST_FILES}{folder}",
-            lines=on_the_host,
+            folder=prepared.folder,
+            lines=prepared.lines,
             port=PORT,
-            key=(folder / "h1-agent/signing-key").read_text(),
+            key=prepared.key,
             capacity_iops=CAPACITY,
         )
     return seen

@@ -53,14 +53,14 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(laboratory: Laboratory) -> Iterator[Seen]:
-    with pytest.MonkeyPatch.context() as patch, site(laboratory) as built:
+    with site(laboratory) as built:
         # Rates settle at once on a link of this kind, and a test has no five minutes.
-        patch.setattr("advisor.pipeline.score.SETTLED", timedelta(seconds=5))
         set_terms(
             organisation=built.uplink.organisation,
             actor=COMMAND_LINE,
             now=timezone.now(),
             stage_s=STAGE_S,
+            settle_s=5,
         )
         yield play(built)
 

@@ -50,7 +50,7 @@ def seen(laboratory: Laboratory, valkey_url: str) -> Seen:
             steps=[
                 {"name": "all", "seconds": SETTLED_S + 8},
                 {"name": "one is idle", "seconds": SETTLED_S, "idle": [OTHER]},
-                {"name": "it is back", "seconds": SETTLED_S + 4},
+                {"name": "it is back", "seconds": SETTLED_S + 8},
             ],
         )
     enforcers = Enforcer.objects.filter(host__organisation=fleet.organisation)

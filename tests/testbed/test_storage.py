@@ -18,6 +18,8 @@ from advisor.core.device.seen_capacity import seen_capacity
 from advisor.core.own_limit import throttled
 from advisor.core.resource import Unit
 from advisor.resource_kinds.registry import traits_of
+from bench.testbed.intervals import Interval, kept_ratio, total_ratio
+from tests.testbed.each_kernel import EACH_KERNEL
 from tests.testbed.programs import kernel_file
 from tests.testbed.storage.guest import KERNELS, Kernel, StorageGuest
 
@@ -25,10 +27,11 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.guests,
     pytest.mark.slow,
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
 ]
 
 CAPACITY = 2000.0
+RESERVED = 800.0
 TRIALS = "tests.testbed.storage"
 IN_FORCE = {"applied", "unchanged"}
 SHARES = (300, 100, 100, 100, 100, 100, 100, 100)
@@ -38,7 +41,7 @@ on_first_kernel = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(scope="module", params=KERNELS, ids=lambda kernel: kernel.name)
+@pytest.fixture(scope="module", params=EACH_KERNEL, ids=lambda kernel: kernel.name)
 def guest(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StorageGuest]:
@@ -226,6 +229,30 @@ def test_equal_shares_give_equal_parts_where_the_policy_means_them(
     # Otherwise who keeps four times as much in flight gets four times as much.
     assert many / few == pytest.approx(1.0 if divides else 4.0, rel=0.1)
     assert {outcome for outcome, _ in said["outcomes"].values()} <= IN_FORCE
+
+
+@on_first_kernel
+def test_reservation_is_kept_where_the_stated_capacity_is_30_percent_too_high(
+    guest: StorageGuest,
+) -> None:
+    said = guest.run(
+        f"{TRIALS}.reservation",
+        capacity_iops=CAPACITY,
+        reservation_iops=RESERVED,
+        stated_iops=1.3 * CAPACITY,
+        tracks_capacity=True,
+        rounds=2,
+    )
+
+    intervals = [Interval(**one) for one in said["intervals"]]
+    assert (kept_ratio(intervals[15:], RESERVED) or 0.0) >= 0.99
+    assert (total_ratio(intervals[15:60], CAPACITY) or 0.0) >= 0.90
+    assert (total_ratio(intervals[60:], CAPACITY) or 0.0) >= 0.96
+    (corrected,) = said["corrected"]
+    assert corrected["stated"] == pytest.approx(1.3 * CAPACITY)
+    assert corrected["real"] == pytest.approx(CAPACITY, rel=0.03)
+    assert corrected["model"] <= CAPACITY
+    assert corrected["after_s"] <= 15
 
 
 @pytest.mark.parametrize(

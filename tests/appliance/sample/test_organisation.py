@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from accounts.models import Membership, Organisation, Role, Token
 from accounts.models.token import Scope
 from advisor.models import Allocation, Resource
 from appliance.sample.fleet import (
+    AGENTS_FILE,
     HOSTS,
     ORGANISATION,
     RESERVED,
@@ -89,6 +91,41 @@ def test_token_that_was_revoked_is_replaced(data: DataDir) -> None:
     sample_hosts(data)
 
     assert token_of(data).organisation.slug == ORGANISATION
+
+
+def test_each_host_has_an_agent_whose_token_stays(data: DataDir) -> None:
+    sample_hosts(data)
+    path = data.sample / AGENTS_FILE
+    first = json.loads(path.read_text())
+
+    sample_hosts(data)
+
+    assert json.loads(path.read_text()) == first
+    assert path.stat().st_mode & 0o777 == 0o600
+    valid = [Token.objects.valid(one["token"], now=timezone.now()) for one in first.values()]
+    assert [one and (one.scope, one.host and one.host.name) for one in valid] == [
+        (Scope.ENFORCE, host) for host in HOSTS
+    ]
+
+
+def test_agent_whose_token_was_revoked_has_a_new_one(data: DataDir) -> None:
+    sample_hosts(data)
+    path = data.sample / AGENTS_FILE
+    first = json.loads(path.read_text())
+    Token.objects.filter(scope=Scope.ENFORCE, host__name="node-03").delete()
+
+    sample_hosts(data)
+
+    assert json.loads(path.read_text())["node-03"] != first["node-03"]
+
+
+def test_sample_of_a_former_release_is_told_as_one() -> None:
+    made, _ = make_sample()
+    Organisation.objects.update(is_sample=False)
+
+    make_sample()
+
+    assert Organisation.objects.get(pk=made.pk).is_sample
 
 
 def test_people_of_the_sample_have_stated_stores_uplinks_and_promises() -> None:

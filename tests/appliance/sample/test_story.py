@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.sample.counters import WINDOW_S, Counters, Hosts
-from appliance.sample.fleet import HOSTS, STORES, UPLINK_BITS_PER_S, machine, machines
-from appliance.sample.story import NEIGHBOUR, Moment, Story
+from appliance.sample.fleet import HOSTS, STORES, UPLINK, UPLINK_BITS_PER_S, machine, machines
+from appliance.sample.story import NEIGHBOUR, SENDER, Division, Divisions, Moment, Story
+from enforcers.contract import ReservationMode
+from enforcers.entitlement import Claim
 from ingest.core.batch import Batch, read_batch
 from ingest.sources.registry import find_head
 from tests.ingest.sources.stock import NOW_NS, RULES
@@ -23,9 +26,9 @@ OWN_STORE = np.array([STORE[one.store] for one in machines()])
 OWN_HOST = np.array([HOSTS.index(one.host) for one in machines()])
 
 
-def at(minutes: float) -> Moment:
+def at(minutes: float, divided: Divisions | None = None) -> Moment:
     """So long after the sample was made."""
-    return Story(MADE_AT_S).at(MADE_AT_S + 60 * minutes)
+    return Story(MADE_AT_S).at(MADE_AT_S + 60 * minutes, divided=divided)
 
 
 def iops_of(now: Moment, store: str) -> float:
@@ -135,3 +138,85 @@ def test_disks_do_what_their_machines_do():
     assert counters.disks[:, 0].sum() == pytest.approx(counters.groups[:, 0].sum())
     assert counters.uplinks[:, 0].sum() == pytest.approx(counters.vnics[:, 1].sum())
     assert counters.disks[:, 0].sum() > 0
+
+
+def equally(mode: ReservationMode, claims: Mapping[str, Claim] | None = None) -> Division:
+    """By equal shares, but for these machines."""
+    return Division(mode=mode, claims=claims or {})
+
+
+def divided_store(**claims: Claim) -> Divisions:
+    """silver-01 on all its hosts; names are written with `_` for `-`."""
+    named = {name.replace("_", "-"): claim for name, claim in claims.items()}
+    return {(host, "sdd"): equally(ReservationMode.FLOOR, named) for host in HOSTS}
+
+
+DIVIDED: Divisions = {
+    **divided_store(), (machine(SENDER).host, UPLINK): equally(ReservationMode.ADDITIVE),
+}  # fmt: skip
+
+
+def test_divided_store_is_fast_again_and_gives_others_all_they_want():
+    troubled, calm = at(0), at(0, divided=DIVIDED)
+    store, place = STORE["silver-01"], machine(NEIGHBOUR).number - 1
+    others = (store == OWN_STORE) & (np.arange(len(machines())) != place)
+
+    assert troubled.latency_ms[store] > 30 > calm.latency_ms[store]
+    # In the trouble each gets 57 % of what it wants.
+    assert calm.iops[others] * 0.57 == pytest.approx(troubled.iops[others])
+    assert calm.iops[place] < troubled.iops[place]
+    assert iops_of(calm, "silver-01") == pytest.approx(0.85 * 6000)
+
+
+def test_divided_uplink_drops_nothing():
+    troubled, calm = at(0), at(0, divided=DIVIDED)
+    host = HOSTS.index(machine(SENDER).host)
+    sent = float(calm.sent_bits_per_s[host == OWN_HOST].sum())
+
+    assert troubled.lost[host] > 0
+    assert calm.lost[host] == 0
+    assert sent == pytest.approx(0.93 * UPLINK_BITS_PER_S)
+
+
+def test_policy_that_takes_from_others_is_seen_to_do_so():
+    place = next(
+        one.number - 1
+        for one in machines()
+        if one.store == "silver-01"
+        and one.name != NEIGHBOUR
+        and at(0, DIVIDED).iops[one.number - 1] > 20
+    )
+    name = machines()[place].name.replace("-", "_")
+    good, bad = at(0, DIVIDED), at(0, divided_store(**{name: Claim(limit=5.0, shares=1000.0)}))
+
+    assert bad.iops[place] == pytest.approx(5.0)
+    assert good.iops[place] > 20
+
+
+def test_policy_that_reserves_all_for_the_neighbour_starves_the_others():
+    store, place = STORE["silver-01"], machine(NEIGHBOUR).number - 1
+    others = (store == OWN_STORE) & (np.arange(len(machines())) != place)
+    bad = at(0, divided_store(**{NEIGHBOUR.replace("-", "_"): Claim(reservation=5000.0)}))
+
+    assert bad.iops[place] == pytest.approx(5000.0)
+    assert bad.iops[others].sum() == pytest.approx(0.85 * 6000 - 5000)
+
+
+def test_policy_of_another_device_changes_nothing():
+    other = equally(ReservationMode.FLOOR)
+    places = {("node-01", "sdb"): other, (machine(NEIGHBOUR).host, "sdb"): other}
+    troubled, same = at(0), at(0, divided=places)
+
+    assert same.iops == pytest.approx(troubled.iops)
+    assert same.latency_ms == pytest.approx(troubled.latency_ms)
+
+
+@given(st.integers(-8 * 3600, 7 * DAY_S))
+def test_divided_fleet_does_no_more_than_it_can(after_s: int):
+    now = Story(MADE_AT_S).at(MADE_AT_S + after_s, divided=DIVIDED)
+
+    for place, store in enumerate(STORES):
+        assert now.iops[place == OWN_STORE].sum() <= store.capacity_iops
+    assert (now.iops >= 0).all()
+    assert (now.sent_bits_per_s >= 0).all()
+    assert (np.bincount(OWN_HOST, now.sent_bits_per_s, len(HOSTS)) <= UPLINK_BITS_PER_S).all()

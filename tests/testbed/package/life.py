@@ -5,7 +5,6 @@ Workloads are units of systemd, which the policy names; the disk completes so ma
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
@@ -15,17 +14,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.testbed.package.units import (
+    AGENT,
+    DEADLINE_S,
+    GROUPS,
+    UNITS,
+    do,
+    limits,
+    state_of_the_agent,
+    typed,
+)
 from tests.testbed.storage.agent import Service, Wish, listening
 from tests.testbed.storage.groups import counts, folder
 from tests.testbed.storage.load import Load, running
 from tests.testbed.storage.null_disk import PLACE, make_disk
 
-AGENT = "sluice-enforcer.service"
-UNITS = [f"vm{number}.service" for number in range(1, 5)]
-GROUPS = [f"/machine.slice/{unit}" for unit in UNITS]
 CONFIGURATION = Path("/etc/sluice-enforcer/agent.toml")
 STATE = Path("/var/lib/sluice-enforcer")
-DEADLINE_S = 300.0
 # Less than a quarter of the disk, which each unit would get anyhow.
 LIMIT_IOPS = 400.0
 SHORT_LEASE = timedelta(seconds=20)
@@ -41,24 +46,24 @@ def run(
     """
     disk = make_disk(iops=capacity_iops)
     for unit in UNITS:
-        _do(
+        do(
             "systemd-run", "--quiet", "--slice=machine.slice", f"--unit={unit}",
             "--property=IOAccounting=yes", "sleep", "infinity",
         )  # fmt: skip
-    said: dict[str, Any] = {"found": _limits()}
+    said: dict[str, Any] = {"found": limits()}
     install, *enrol = lines
-    _line(install, folder)
-    said["before it is enrolled"] = _state()
+    typed(install, folder)
+    said["before it is enrolled"] = state_of_the_agent()
     service = Service(key=key.encode())
     with listening(service, port=port):
-        said["said"] = [_line(line, folder) for line in enrol]
-        said["started"] = _state()
+        said["said"] = [typed(line, folder) for line in enrol]
+        said["started"] = state_of_the_agent()
         for name, step in (
             ("shares", lambda: _shares(service, disk, capacity_iops)),
             ("reservation", lambda: _reservation(service, disk, capacity_iops)),
             ("limit", lambda: _limit(service, disk, capacity_iops)),
-            ("hanging", lambda: _new_process(_signal("STOP"), look_s=1.0)),
-            ("upgraded", lambda: _new_process(lambda: _line(install, folder))),
+            ("hanging", lambda: new_process(_signal("STOP"), look_s=1.0)),
+            ("upgraded", lambda: new_process(lambda: typed(install, folder))),
             ("cannot start", lambda: _cannot_start(service, capacity_iops)),
             ("in force again", lambda: _in_force(service, capacity_iops)),
             ("purged", _purged),
@@ -67,11 +72,6 @@ def run(
             said[name] = step()
     said["left behind"] = [str(place) for place in (CONFIGURATION.parent, STATE) if place.exists()]
     return said
-
-
-def _limits() -> list[str]:
-    """Of each unit, its line of io.max; empty without a limit."""
-    return [(folder(group) / "io.max").read_text().strip() for group in GROUPS]
 
 
 def _wish(place: int, **asked: Any) -> Wish:
@@ -96,11 +96,12 @@ def _reservation(service: Service, disk: str, capacity_iops: float) -> list[floa
 
 
 def _limit(service: Service, disk: str, capacity_iops: float) -> dict[str, Any]:
-    _publish_limit(service, capacity_iops)
-    return {"iops": _rates(disk)[0], "outcomes": service.outcomes(), "limits": _limits()}
+    publish_limit(service, capacity_iops)
+    return {"iops": _rates(disk)[0], "outcomes": service.outcomes(), "limits": limits()}
 
 
-def _publish_limit(service: Service, capacity_iops: float, **asked: timedelta) -> None:
+def publish_limit(service: Service, capacity_iops: float, **asked: timedelta) -> None:
+    """Limit the first unit, and wait until that is enforced."""
     service.publish(_wish(0, limit=LIMIT_IOPS), capacity_iops=capacity_iops, **asked)
     service.wait_until_enforced()
 
@@ -115,42 +116,42 @@ def _rates(disk: str, *, warm_s: float = 4.0, seconds: float = 6.0) -> list[floa
     return [rates[group] for group in GROUPS]
 
 
-def _new_process(change: Callable[[], object], *, look_s: float = 0.05) -> dict[str, Any]:
+def new_process(change: Callable[[], object], *, look_s: float = 0.05) -> dict[str, Any]:
     """What a change does that ends the agent's process and brings another one."""
     before = _processes()
     with _watched(look_s) as seen:
         change()
-        took_s = _wait(lambda: bool(_processes() - before), look_s)
-        _do("systemctl", "start", AGENT)
+        took_s = wait_until(lambda: bool(_processes() - before), look_s)
+        do("systemctl", "start", AGENT)
         # What a new process would do wrong, it does in its first rounds, 10 s apart.
         time.sleep(12)
-    return {"took_s": took_s, "limits": seen, "state": _state()}
+    return {"took_s": took_s, "limits": seen, "state": state_of_the_agent()}
 
 
 def _signal(name: str) -> Callable[[], object]:
-    return lambda: _do("systemctl", "kill", "--kill-whom=main", f"--signal={name}", AGENT)
+    return lambda: do("systemctl", "kill", "--kill-whom=main", f"--signal={name}", AGENT)
 
 
 def _cannot_start(service: Service, capacity_iops: float) -> dict[str, Any]:
     """The agent is killed, its configuration is gone, and its short lease ends."""
-    _publish_limit(service, capacity_iops, lease=SHORT_LEASE)
+    publish_limit(service, capacity_iops, lease=SHORT_LEASE)
     hidden = CONFIGURATION.with_suffix(".away")
     CONFIGURATION.rename(hidden)
-    left = _limits()
+    left = limits()
     _signal("KILL")()
-    took_s = _wait(lambda: not any(_limits()), 1.0)
+    took_s = wait_until(lambda: not any(limits()), 1.0)
     hidden.rename(CONFIGURATION)
     return {"left": left, "took_s": took_s}
 
 
 def _in_force(service: Service, capacity_iops: float) -> list[str]:
-    _publish_limit(service, capacity_iops)
-    return _limits()
+    publish_limit(service, capacity_iops)
+    return limits()
 
 
 def _purged() -> list[str]:
-    _do("dpkg", "--purge", "sluice-enforcer")
-    return _limits()
+    do("dpkg", "--purge", "sluice-enforcer")
+    return limits()
 
 
 @contextmanager
@@ -161,7 +162,7 @@ def _watched(look_s: float) -> Iterator[list[list[str]]]:
 
     def look() -> None:
         while not ended.wait(look_s):
-            now = _limits()
+            now = limits()
             if now not in seen:
                 seen.append(now)
 
@@ -174,12 +175,12 @@ def _watched(look_s: float) -> Iterator[list[list[str]]]:
         thread.join()
 
 
-def _wait(holds: Callable[[], bool], look_s: float) -> float:
+def wait_until(holds: Callable[[], bool], look_s: float) -> float:
     """Seconds until it holds. Raises TimeoutError."""
     began_s = time.monotonic()
     while not holds():
         if time.monotonic() - began_s > DEADLINE_S:
-            raise TimeoutError(_do("journalctl", "--no-pager", "--lines=40", f"--unit={AGENT}"))
+            raise TimeoutError(do("journalctl", "--no-pager", "--lines=40", f"--unit={AGENT}"))
         time.sleep(look_s)
     return time.monotonic() - began_s
 
@@ -190,29 +191,3 @@ def _processes() -> set[str]:
         return set((folder(f"/system.slice/{AGENT}") / "cgroup.procs").read_text().split())
     except OSError:
         return set()
-
-
-def _state() -> dict[str, str]:
-    return {
-        "active": _shown("ActiveState"),
-        "enabled": _shown("UnitFileState"),
-        "restarts": _shown("NRestarts"),
-    }
-
-
-def _shown(name: str) -> str:
-    return _do("systemctl", "show", "--value", f"--property={name}", AGENT).strip()
-
-
-def _line(text: str, folder: str) -> str:
-    """What a person types in this folder, and what it says."""
-    return _do("sh", "-c", text, folder=folder)
-
-
-def _do(*argv: str, folder: str | None = None) -> str:
-    done = subprocess.run(
-        argv, check=False, capture_output=True, text=True, timeout=DEADLINE_S, cwd=folder
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(argv)}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout

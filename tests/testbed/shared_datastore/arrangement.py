@@ -96,8 +96,7 @@ def _given(enrolled: Enrolment, disk: str, *, workloads: int) -> dict[str, Any]:
         "disk": disk,
         "parent": _parent(name),
         "workloads": workloads,
-        "token": enrolled.token,
-        "signing-key": enrolled.signing_key,
+        "files": enrolled.files(),
     }
 
 

@@ -7,13 +7,11 @@ reach the real service through a tunnel each, which is cut to part a host from i
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -21,6 +19,7 @@ from typing import Any
 
 from tests.testbed.guest import HOST as MACHINE
 from tests.testbed.storage.groups import Counts, counts, folder, make_groups
+from tests.testbed.storage.kept_busy import kept_busy
 from tests.testbed.storage.load import Load, running
 from tests.testbed.storage.null_disk import make_shared_disks
 
@@ -65,7 +64,7 @@ def run(
             _host(said, number, place, service_port, has_weights=has_weights)
             for place, (said, number) in enumerate(zip(hosts, numbers, strict=True))
         ]
-        with _kept_busy():
+        with kept_busy():
             for host in present:
                 ending.callback(_end, host)
                 _start_tunnel(host)
@@ -92,15 +91,15 @@ def _host(
 
 def _configure(said: dict[str, Any], port: int, *, has_weights: bool) -> Path:
     place = Path(mkdtemp(prefix=f"{said['name']}-"))
-    for name in ("token", "signing-key"):
-        (place / name).write_text(said[name])
+    for name, text in said["files"].items():
+        (place / name).write_text(text)
         (place / name).chmod(0o600)
     configuration = place / "agent.toml"
     disks = json.dumps([said["disk"]])
     configuration.write_text(
         f'[agent]\nhost = "{said["name"]}"\nstate_dir = "state"\npoll_s = 2\nreport_s = 2\n'
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
-        'token_file = "token"\nsigning_key_file = "signing-key"\n'
+        'token_file = "token"\nserver_key_file = "server-key"\nreport_key_file = "report-key"\n'
         f'[cgroup_io]\nsubtrees = ["{said["parent"]}"]\n'
         f"devices = {disks}\n" + (f"capacity_is_measured = {disks}\n" if has_weights else "")
     )
@@ -116,21 +115,6 @@ def _tunnel(port: int, service_port: int) -> list[str]:
 def _prepare_network() -> None:
     for words in ("link set eth0 up", "addr add 10.0.2.15/24 dev eth0"):
         subprocess.run(["busybox", "ip", *words.split()], check=True)
-
-
-@contextmanager
-def _kept_busy() -> Iterator[None]:
-    """Before there is I/O somebody works, so that no time runs off while agents wait."""
-    process = os.fork()
-    if not process:
-        os.nice(19)
-        while True:
-            pass
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
 
 
 def _start_tunnel(host: Host) -> None:

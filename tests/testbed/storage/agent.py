@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import mkdtemp
 
+from enforcers import ed25519
 from enforcers.client import DOCUMENT_PATH, REPORT_PATH
 from enforcers.contract import (
     Allocation,
@@ -32,6 +33,7 @@ from enforcers.contract import (
     encode_document,
     sign,
 )
+from enforcers.wire_signatures import sign_by
 from tests.testbed.storage.groups import PARENT
 from tests.testbed.storage.null_disk import NAME
 
@@ -42,6 +44,7 @@ REPORT_DEADLINE_S = 3600.0
 _KEY = b"testbed-signing-key"
 _TOKEN = "testbed-agent-token"
 LEASE = timedelta(days=1)
+WRITE_PATH = "/api/v2/write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,16 @@ class Wish:
     workload: str | None = None
     limit_scope: LimitScope = LimitScope.PER_VDISK
     io_count: IoCount = IoCount.PLAIN
+
+
+_SECRET_MARK = b"ed25519-secret:"
+
+
+def _signed(document: PolicyDocument, key: bytes) -> PolicyDocument:
+    if not key.startswith(_SECRET_MARK):
+        return sign(document, key)
+    secret = bytes.fromhex(key.removeprefix(_SECRET_MARK).decode())
+    return sign_by(document, lambda message: ed25519.sign(message, secret))
 
 
 class Service:
@@ -90,7 +103,7 @@ class Service:
             resources=(_resource(capacity_iops, divides=divides),),
             allocations=tuple(_allocation(wish) for wish in wishes),
         )
-        self.document = encode_document(sign(document, self._key))
+        self.document = encode_document(_signed(document, self._key))
 
     def wait_until_enforced(self) -> None:
         """Return with the first report on this revision. Raises TimeoutError."""
@@ -112,6 +125,10 @@ class Service:
         """The newest outcome of each group, and its reason."""
         newest = [report for report in self.reports if self._is_present(report)][-1]
         return {item.workload: (str(item.outcome), item.reason) for item in newest.allocations}
+
+    def corrected(self) -> list[dict[str, object]]:
+        """What the newest report says of models that the agent had to lower."""
+        return [asdict(one) for item in self.reports[-1].support for one in item.corrected or ()]
 
     def _has(self, report: ComplianceReport, outcome: str) -> bool:
         return any(item.outcome == outcome for item in report.allocations)
@@ -190,16 +207,46 @@ def configure(
     return configuration
 
 
+@dataclass(slots=True, kw_only=True)
+class Joining:
+    """What the real web server answered to a host that joins, and to one that did so before.
+
+    `asked` are the forms that came, `samples` the lengths of the bodies with samples.
+    """
+
+    path: str
+    script: bytes
+    archive: bytes
+    archive_again: bytes
+    asked: list[bytes] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)
+
+
 @contextmanager
-def listening(service: Service, *, port: int = 0) -> Iterator[int]:
-    """The service answers at this port of the loopback, by default at any that is free."""
+def listening(service: Service, *, port: int = 0, joining: Joining | None = None) -> Iterator[int]:
+    """The service answers at this port of the loopback, by default at any that is free.
+
+    With `joining` hosts connect themselves too, and their samples are taken.
+    """
 
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._say(service.document if self.path == DOCUMENT_PATH else b"")
+            is_join = joining is not None and self.path == joining.path
+            answer = service.document if self.path == DOCUMENT_PATH else b""
+            self._say(joining.script if joining is not None and is_join else answer)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if joining is not None and self.path == joining.path:
+                joining.asked.append(body)
+                is_known = "Authorization" in self.headers
+                self._say(joining.archive_again if is_known else joining.archive)
+                return
+            if joining is not None and self.path.startswith(WRITE_PATH):
+                joining.samples.append(len(body))
+                self.send_response(204)
+                self.end_headers()
+                return
             if self.path != REPORT_PATH:
                 # This service knows of no other hosts.
                 self.send_error(404)

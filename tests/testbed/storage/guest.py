@@ -30,12 +30,12 @@ from tests.testbed.storage.null_disk import SHARED_PARAMETER
 from tests.testbed.storage.orders import PORT
 
 CHECKOUT = Path(__file__).parents[3]
-BOOT_DEADLINE_S = 180.0
-DEADLINE_S = 600.0
+BOOT_DEADLINE_S = 420.0
+DEADLINE_S = 900.0
 """Of one order, in the machine's time: it may be busy."""
 
 _INIT = Path(__file__).with_name("init")
-_VIRTUAL_TIME = ("-icount", "shift=2,sleep=off")
+VIRTUAL_TIME = ("-icount", "shift=2,sleep=off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,15 @@ KERNELS = (
 class Root:
     """What a guest makes of its root: by `first`, its first program, with these parameters.
 
-    The machine's files are then below `prefix`, and orders are taken by `python`.
+    The machine's files are then below `prefix`, and orders are taken by `python`. A folder that
+    is its `disk` is there for the next guest as this one has left it.
     """
 
     first: Path
     python: str
     parameters: str = ""
     prefix: str = ""
+    disk: Path | None = None
 
 
 class OrderFailed(Exception):
@@ -79,7 +81,7 @@ class StorageGuest:
         folder: Path,
         *,
         root: Root | None = None,
-        clock: Sequence[str] = _VIRTUAL_TIME,
+        clock: Sequence[str] = VIRTUAL_TIME,
     ) -> None:
         """Without a `clock` time is the machine's, as where programs wait for each other."""
         root = root or Root(first=_INIT, python=_python())
@@ -92,6 +94,7 @@ class StorageGuest:
 
     def __enter__(self) -> StorageGuest:
         place = self._folder / "orders"
+        place.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as waiting:
             waiting.bind(str(place))
             waiting.listen(1)
@@ -164,6 +167,7 @@ def _boot(kernel: Kernel, root: Root, clock: Sequence[str]) -> Boot:
         processor=kernel.processor,
         # Each disk is made on its own, with a capacity of its own.
         parameters=f"null_blk.nr_devices=0 {SHARED_PARAMETER} nowatchdog {root.parameters}",
+        disk=root.disk,
     )
 
 

@@ -30,7 +30,7 @@ def run(
 
     `since_change_s` counts from when groups came or went, `active` is how many want I/O.
     `stated_iops` is what the policy takes the disk's capacity for; the agent may correct that if
-    it `tracks_capacity`.
+    it `tracks_capacity`, and then says so as `corrected`.
     """
     stated = stated_iops or capacity_iops
     number = make_disk(iops=capacity_iops)
@@ -58,8 +58,8 @@ def run(
                 }
                 for second, rates in enumerate(measured)
             ]
-        said = service.outcomes()
-    return {"intervals": intervals, "outcomes": said}
+        said, corrected = service.outcomes(), service.corrected()
+    return {"intervals": intervals, "outcomes": said, "corrected": corrected}
 
 
 def _change(at_work: dict[str, ExitStack], active: Sequence[str]) -> None:
