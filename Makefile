@@ -5,13 +5,26 @@ BIN := $(VENV)/bin
 SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or root or guests or vcenter or libvirt
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
-PARALLEL := -n $(shell echo $$(( $$(nproc) + 1 ))) --dist loadfile
+# What a file prepares, such as a guest, is there once; the order is that of tests/conftest.py, what
+# takes longest first.
+BY_FILE := --dist loadfile --no-loadscope-reorder
+PARALLEL := -n $(shell echo $$(( $$(nproc) + 1 ))) $(BY_FILE)
 export PYTHON SERVICES
 # Compiled modules, tests among them, are kept from run to run.
 unexport PYTHONDONTWRITEBYTECODE
+# The tests on real kernels; one that measures in real time runs alone.
+define KERNEL_TESTS
+scripts/leg.py $(BIN)/pytest -q -m "root and quiet and not long"
+scripts/leg.py $(BIN)/pytest -q -n 2 $(BY_FILE) -m "root and not quiet and not long"
+endef
+ON_TIMESCALEDB := "postgres and not (root or valkey or telegraf or browser or any_database)"
+# TimescaleDB has the tables of samples alone; what is shown of them reads through the same functions.
+OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline advisor/queries advisor/reports upgrade config end_to_end appliance)
+# What CI measures for each commit; the tests hold the same to bounds.
+SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo deb image test test-fast test-walls test-pages test-api mutate check telegraf timescaledb lab testbed testbed-programs lock clean
+.PHONY: help whole-way setup run demo deb image test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +44,9 @@ $(VENV)/.installed-dev: requirements-dev.txt pyproject.toml scripts/setup $(NATI
 
 run: $(VENV)/.installed-run ## start everything below one data directory; Ctrl-C stops it (ARGS="--port 8001")
 	@$(BIN)/sluice run $(ARGS)
+
+screenshots: setup ## take the README's screenshots from the sample, in both themes (some minutes; needs Chromium)
+	@$(BIN)/python scripts/screenshots.py $(ARGS)
 
 demo: $(VENV)/.installed-run ## play the main job once on real input; exit status 0 if every verdict is met
 	@if [[ "$$(id -u)$(ARGS)$$SLUICE_TELEGRAF" = 0 ]] && ! type -P telegraf >/dev/null; then \
@@ -66,17 +82,34 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
-	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
-	scripts/leg.py $(BIN)/pytest -q -m "root and quiet"
-	scripts/leg.py $(BIN)/pytest -q -n 2 --dist loadgroup -m "root and not quiet"
-	@echo "make test: the database's tests again, on TimescaleDB"
-	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "postgres and not (root or valkey or telegraf or browser or any_database)"
+	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb or long)"
+	$(KERNEL_TESTS)
+	@echo "make test: what stores and reads samples again, on TimescaleDB"
+	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m $(ON_TIMESCALEDB)" and not long" $(OF_SAMPLES)
+
+test-long: setup ## the tests that take minutes each, and all tests of the database on TimescaleDB
+	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "long and not root"
+	scripts/leg.py $(BIN)/pytest -q -m "long and root"
+	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m $(ON_TIMESCALEDB)
 
 test-walls: setup ## the tests that keep organisations apart: every route, method and role, and each filter taken out
 	$(BIN)/pytest -q $(PARALLEL) tests/web/test_route_matrix.py tests/web/test_removed_filters.py tests/web/test_access.py tests/config tests/ingest/test_tenancy.py
 
 test-pages: setup ## the tests of pages, in Chromium too
 	$(BIN)/pytest -q $(PARALLEL) tests/web
+
+test-kernels: setup testbed-programs ## what CI runs on real kernels, tests and short rows, and how long it took (root)
+	@date +%s > $(VENV)/kernels-began
+	$(KERNEL_TESTS)
+	@$(MAKE) --no-print-directory kernel-rows
+	@echo "make test-kernels: $$(( $$(date +%s) - $$(cat $(VENV)/kernels-began) )) s"
+
+kernel-rows: setup ## measure the rows that CI keeps for each commit (ARGS="--keep FILE"); status 0 whatever they are
+	@began=$$(date +%s); $(BIN)/python -m bench.testbed $(SHORT_ROWS) $(ARGS) && \
+	    echo "make kernel-rows: $$(( $$(date +%s) - began )) s"
+
+whole-way: setup ## from a pasted line to a mailed report, on the whole product, on an idle machine (8 minutes; root)
+	SLUICE_WHOLE_WAY=1 $(BIN)/pytest -q tests/whole_way
 
 test-api: setup ## let schemathesis ask every operation of the API 20 things that are described and 20 that are not
 	SLUICE_API_CASES=20 $(BIN)/pytest -q $(PARALLEL) --dist load tests/web/api/test_schemathesis.py

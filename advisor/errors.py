@@ -4,6 +4,9 @@ AdvisorError
 ├── InventoryError      a resource, workload or allocation was described wrongly
 ├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
 ├── ReportRefused       an agent's report does not fit what the service knows
+├── EnrolmentRefused    a host cannot get such an agent, or not now
+├── DocumentRefused     the host has no key of the kind that its agent reads
+├── DocumentUnavailable nobody signs the host's document now
 ├── ExchangeRefused     a host speaks of a datastore that it does not use, or for another host
 ├── ExchangeUnavailable what other hosts do cannot be known now
 ├── UnknownExperiment   no experiment of that name can be replayed
@@ -25,6 +28,18 @@ class DecisionRefused(AdvisorError):
 
 
 class ReportRefused(AdvisorError):
+    pass
+
+
+class EnrolmentRefused(AdvisorError):
+    pass
+
+
+class DocumentRefused(AdvisorError):
+    pass
+
+
+class DocumentUnavailable(AdvisorError):
     pass
 
 

@@ -43,6 +43,7 @@ STORE_EVERY_S = 300.0
 FORESEE_EVERY_S = 600.0
 FORESEE_LIMIT_S = 30.0
 """A turn ends after so long with the month that it reads; the rest waits for the next."""
+SCORE_EVERY_S = 300.0
 NATURAL_EVERY_S = 300.0
 NATURAL_LIMIT_S = 10.0
 """A turn ends after so long with the stretch that it is at; the rest waits for the next."""
@@ -111,6 +112,24 @@ def look_outside(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         look_where_due(resource=resource, now=timezone.now())
+
+
+@shared_task
+def find_causes_everywhere() -> None:
+    """Queue the resources with an incident whose cause is to be studied."""
+    from advisor.pipeline.find_cause import resources_to_study
+
+    _queue_turns(find_causes, _turns(resources_to_study(now=timezone.now())), most=MOST_ADVICE)
+
+
+@shared_task
+def find_causes(resource_id: int) -> None:
+    """Study who causes the incidents of one resource, and keep it with them."""
+    from advisor.pipeline import find_cause
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        find_cause.find_causes(resource=resource, now=timezone.now())
 
 
 @shared_task
@@ -258,8 +277,11 @@ def score_everywhere() -> None:
     from advisor.pipeline import score
 
     now = timezone.now()
-    recent = score.recent_predictions(now=now).values_list("organisation", "pk")
-    _queue_turns(score_prediction, recent, most=MOST_UPKEEP)
+    recent = score.recent_predictions(now=now)
+    # Somebody waits for the first score.
+    for rows, every_s in ((score.fresh_predictions(now=now), 0.0), (recent, SCORE_EVERY_S)):
+        known = rows.values_list("organisation", "pk")
+        _queue_turns(score_prediction, known, most=MOST_UPKEEP, every_s=every_s)
     due = _turns(natural.resources_to_look_at(now=now))
     _queue_turns(score_natural_changes, due, most=MOST_UPKEEP, every_s=NATURAL_EVERY_S)
 
@@ -354,6 +376,25 @@ def import_upload(organisation_id: int) -> None:
         reason = f"it ended with an error: {type(error).__name__} {error}".rstrip()
         uploads.give_up(run, reason=reason, now=timezone.now())
         raise
+
+
+@shared_task
+def read_sources_everywhere() -> None:
+    """Queue the sources to be read or tested; forget those that were removed for long."""
+    from advisor.decisions.vcenter import read_source, sources
+
+    now = timezone.now()
+    due = read_source.due_sources(now=now).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(read_source_of, due, most=MOST_UPLOADS)
+    sources.drop_removed(now=now)
+
+
+@shared_task
+def read_source_of(source_id: int) -> None:
+    """Test one source, or read it, whichever is asked for."""
+    from advisor.decisions.vcenter import read_source
+
+    read_source.read_where_due(source_id, now=timezone.now())
 
 
 @shared_task

@@ -28,7 +28,12 @@ LONGEST_S = 60.0
 """A page that takes longer for its calls is asked for less often."""
 FEWEST = 3
 LIMIT_MS = 100.0
-LIMITS_MS = {"what-if": 200.0, "incident's cause": 300.0}
+LIMITS_MS = {
+    "what-if": 200.0,
+    "incident's cause": 300.0,
+    "incident's timeline": 300.0,
+    "enforcement": 300.0,
+}
 LISTED = 10_000
 """Workloads of the fleet whose lists are asked for, with 20 minutes of history."""
 Page = tuple[str, Mapping[str, str]]
@@ -88,10 +93,15 @@ def main() -> None:
 
 def page_rows(stage: Stage) -> list[Row]:
     """A row per page: the 95th percentile of its calls, all windows being judged."""
+    from bench.fleet.enforced import enforce
     from bench.fleet.shape import END
 
     stage.judge(stage.resources, END)
-    return _measured(addresses(stage), stage.say)
+    rows = _measured(addresses(stage), stage.say)
+    # Last, because the other pages are those of a fleet that is only watched.
+    count = enforce(stage.organisation, now=END)
+    stage.say(f"{count} allocations have a policy that their agents report on")
+    return rows + _measured({"enforcement": ("/enforcement/", {})}, stage.say)
 
 
 def list_rows(workloads: int, say: Callable[[str], None]) -> list[Row]:
@@ -234,12 +244,14 @@ def addresses(stage: Stage) -> dict[str, Page | None]:
         "recommendations": ("/recommendations/", {}),
         "incidents": ("/incidents/", {}),
         "hosts": ("/hosts/", {}),
+        "calibration": ("/calibration/", {}),
         "workloads": ("/workloads/", {}),
         "storage": ("/storage/", {}),
         "networks": ("/networks/", {}),
         "search": ("/search/?q=vm-00", {}),
         "incident": _page_of(incident, "/incidents/{}/"),
         "incident's cause": _page_of(incident, "/incidents/{}/cause/", PART),
+        "incident's timeline": _page_of(incident, "/incidents/{}/timeline/", PART),
         "recommendation": _page_of(Recommendation.objects.first(), "/recommendations/{}/"),
         "host": _page_of(Host.objects.first(), "/hosts/{}/"),
         "workload": _page_of(Workload.objects.first(), "/workloads/{}/"),

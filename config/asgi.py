@@ -3,8 +3,8 @@
 from typing import Any
 
 from a2wsgi import WSGIMiddleware
+from django.conf import settings
 
-# Django is set up by it, so models can be imported after it.
 from config.wsgi import application as django_application
 from ingest.asgi import (
     Application,
@@ -12,13 +12,17 @@ from ingest.asgi import (
     Send,
     ServerScope,
     marked_ends,
-    whole_bodies,
     within_time,
 )
+from ingest.full_disk import FullDisk
+
+# Django is set up by it, so models can be imported after it.
+from ingest.whole_requests import WholeRequests
 from ingest.write_app import Writes
 
 THREADS = 8
 """Of one process; so many pages are made at once."""
+SAMPLE_PATHS = ("/api/v2/write", "/write", "/api/v1/write", "/v1/metrics")
 _FORWARDED = (b"x-forwarded-proto", b"https")
 
 
@@ -37,4 +41,10 @@ def trusted_socket(application: Application) -> Application:
 
 
 _in_threads: Any = WSGIMiddleware(marked_ends(django_application), workers=THREADS)
-application = trusted_socket(within_time(Writes(whole_bodies(_in_threads))))
+# Forms have some room beside the files that people upload.
+_longest_bytes = max(settings.MAX_UPLOAD_BYTES, settings.MAX_BODY_BYTES) + 1024 * 1024
+_pages = WholeRequests(_in_threads, longest_bytes=_longest_bytes, as_they_come=SAMPLE_PATHS)
+_writes: Application = Writes(_pages)
+if settings.LEAST_FREE_BYTES:
+    _writes = FullDisk(_writes, settings.DATA_DIR.root, least_free_bytes=settings.LEAST_FREE_BYTES)
+application = trusted_socket(within_time(_writes))

@@ -19,6 +19,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
     # Before advice, which waits for it.
     "look-outside": {"task": "advisor.tasks.look_outside_everywhere", "schedule": 10.0},
+    # Whom pages, messages and advice accuse.
+    "find-causes": {"task": "advisor.tasks.find_causes_everywhere", "schedule": 15.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
     # A few resources at a time; each at most every five minutes.
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 15.0},
@@ -36,7 +38,9 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     # Somebody waits for the report.
     "import": {"task": "advisor.tasks.import_everywhere", "schedule": 5.0},
-    "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
+    # Somebody waits for a test.
+    "read-sources": {"task": "advisor.tasks.read_sources_everywhere", "schedule": 5.0},
+    "score": {"task": "advisor.tasks.score_everywhere", "schedule": 60.0},
     # A new day is known an hour and a half after its end.
     "foresee": {"task": "advisor.tasks.foresee_everywhere", "schedule": 600.0},
     # Somebody waits for the first disk of a new host.

@@ -52,6 +52,11 @@ class DataDir:
         return self.root / "lock"
 
     @property
+    def running(self) -> Path:
+        """The processes of the supervisor, for the next one if this one is killed."""
+        return self.root / "running"
+
+    @property
     def reader(self) -> Path:
         """The local reader's configuration, its token, and samples not delivered yet."""
         return self.root / "reader"
@@ -62,9 +67,29 @@ class DataDir:
         return self.root / "sample"
 
     @property
+    def backup(self) -> Path:
+        """What waits for the target of backups, and when the last one was made."""
+        return self.root / "backup"
+
+    @property
     def secret_key(self) -> Path:
         """Django's SECRET_KEY, made once."""
         return self.root / "secret-key"
+
+    @property
+    def encryption_keys(self) -> Path:
+        """The keys that encrypt secrets in the database, the newest first."""
+        return self.root / "encryption-keys"
+
+    @property
+    def signing_keys(self) -> Path:
+        """The secrets from which the keys of hosts are made, the newest first."""
+        return self.root / "signing-keys"
+
+    @property
+    def signer_socket(self) -> Path:
+        """Where the process listens that has them."""
+        return self.root / "signer.sock"
 
     @property
     def web_socket(self) -> Path:

@@ -37,10 +37,10 @@ QUEUES = (
     WorkQueue(
         name="advise",
         tasks=(
-            "look_outside_everywhere", "look_outside", "recommend_everywhere",
-            "recommend_resource", "advise_everywhere", "advise_resource", "place_everywhere",
-            "place_on_hosts", "roll_out_everywhere", "roll_out",
-            "act_everywhere", "act",
+            "look_outside_everywhere", "look_outside", "find_causes_everywhere", "find_causes",
+            "recommend_everywhere", "recommend_resource", "advise_everywhere",
+            "advise_resource", "place_everywhere", "place_on_hosts", "roll_out_everywhere",
+            "roll_out", "act_everywhere", "act",
         ),
     ),
     # Two slots: a mail server or webhook that hangs keeps one of them for half a minute.
@@ -54,7 +54,10 @@ QUEUES = (
     ),
     WorkQueue(
         name="report",
-        tasks=("import_everywhere", "import_upload", "report_everywhere", "make_reports"),
+        tasks=(
+            "import_everywhere", "import_upload", "report_everywhere", "make_reports",
+            "read_sources_everywhere", "read_source_of",
+        ),
     ),
     # A command that moves a workload may take minutes, and its advice is good for few.
     WorkQueue(name=MOVES, tasks=("carry_out_everywhere", "carry_out")),

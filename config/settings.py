@@ -1,10 +1,13 @@
 """Django's settings, read from the environment; every default fits the embedded mode."""
 
+from functools import cache
+
 import dj_database_url
 
 from config import env
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
+from config.encryption_keys import encryption_keys
 from config.mail import mail_server
 from config.move_command import move_command
 from config.oidc import oidc_provider
@@ -12,6 +15,7 @@ from config.paths import data_dir
 from config.queues import queues_in_use
 from config.row_walls import seeing_all
 from config.secret_key import secret_key
+from config.signing_keys import signing_keys
 
 DATA_DIR = data_dir()
 
@@ -127,9 +131,27 @@ QUOTAS = {
 
 DEBUG = env.boolean("SLUICE_DEBUG", default=False)
 SECRET_KEY = secret_key(DATA_DIR.secret_key)
+# Asked for when the first secret is sealed or opened (docs/decisions/0065).
+# Who answers requests has no key of hosts: the signer has, on a socket (docs/decisions/0064).
+SIGNER_SOCKET = (
+    None
+    if DATABASE_ROLE == DatabaseRole.OWNER
+    else env.text("SLUICE_SIGNER", str(DATA_DIR.signer_socket))
+)
+SIGNING_KEYS = cache(lambda: signing_keys(DATA_DIR.signing_keys))
+ENCRYPTION_KEYS = cache(lambda: encryption_keys(DATA_DIR.encryption_keys))
 ALLOWED_HOSTS = env.words("SLUICE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("SLUICE_TRUSTED_ORIGINS", "")
 # A larger body is answered 413, which makes Telegraf split its batch (ingest/chunked_body.py).
+# A database elsewhere has a disk that is not seen from here.
+LEAST_FREE_BYTES = (
+    0 if env.secret("DATABASE_URL") else env.integer("SLUICE_LEAST_FREE_BYTES", 512 * 1024 * 1024)
+)
+# Where full backups and the write-ahead log go; empty: nowhere. A server of DATABASE_URL has
+# backups of its own (docs/backup.md).
+BACKUP_TARGET = "" if env.secret("DATABASE_URL") else env.text("SLUICE_BACKUP_TARGET", "")
+BACKUP_EVERY_HOURS = env.integer("SLUICE_BACKUP_EVERY_HOURS", 24)
+BACKUP_KEEP = env.integer("SLUICE_BACKUP_KEEP", 7, minimum=1)
 MAX_BODY_BYTES = env.integer("SLUICE_MAX_BODY_BYTES", 32 * 1024 * 1024, minimum=1024)
 MAX_UPLOAD_BYTES = env.integer("SLUICE_MAX_UPLOAD_BYTES", 256 * 1024 * 1024, minimum=1024)
 API_REQUESTS_PER_MINUTE = env.integer("SLUICE_API_REQUESTS_PER_MINUTE", 600, minimum=1)
@@ -144,12 +166,17 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
 MOVE_COMMAND = move_command(env.text("SLUICE_MOVE_COMMAND", ""))
 WORK_QUEUES = queues_in_use(moves=bool(MOVE_COMMAND))
 MOVE_ORGANISATIONS = env.words("SLUICE_MOVE_ORGANISATIONS", "")
-HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
+TLS_CERTIFICATE = env.text("SLUICE_TLS_CERTIFICATE", "")
+HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=bool(TLS_CERTIFICATE))
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_SSL_REDIRECT = HTTPS_ONLY
 # Probes come from the machine itself, and a redirect would count as an answer.
 SECURE_REDIRECT_EXEMPT = [r"^health(/(live|ready|evaluation))?$", r"^ping$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
+HSTS_SUBDOMAINS = env.boolean("SLUICE_HSTS_SUBDOMAINS", default=False)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS_ONLY and HSTS_SUBDOMAINS
+# Whether names below this server's name speak HTTPS is known to its operator alone.
+SILENCED_SYSTEM_CHECKS = [] if HSTS_SUBDOMAINS else ["security.W005", "security.W021"]
 BEHIND_PROXY = env.boolean("SLUICE_BEHIND_PROXY", default=False)
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -191,6 +218,7 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sluice] "
 ACCOUNT_SESSION_REMEMBER = True
 # A session ends after so many hours in which its person opened nothing; 0: none does.
 SESSION_IDLE_HOURS = env.integer("SLUICE_SESSION_IDLE_HOURS", 24)
+MFA_ADAPTER = "web.mfa_adapter.SealingMfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Sluice"
@@ -229,6 +257,11 @@ DEFAULT_FROM_EMAIL = env.text("SLUICE_MAIL_FROM", "sluice@localhost")
 # Where people reach the pages, for links in messages; without it they have none.
 PUBLIC_URL = env.text("SLUICE_URL", "").rstrip("/")
 NOTIFY_INSIDE = env.boolean("SLUICE_NOTIFY_INSIDE", default=False)
+
+# --- Sources that Sluice reads by itself
+
+# Which addresses it connects to; empty: by how many organisations there are.
+SOURCE_ADDRESSES = env.choice("SLUICE_SOURCE_ADDRESSES", "", ("", "public", "private", "any"))
 
 # --- Words, time, static files
 

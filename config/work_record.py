@@ -153,4 +153,13 @@ def _named(task: Any, args: Sequence[Any]) -> tuple[str, int] | None:
             return name.removesuffix("_id"), value
         if name == "group":
             return "organisation", organisation_of(value)
+        if name == "source_id":
+            return _organisation_of_source(value)
     return None
+
+
+def _organisation_of_source(pk: int) -> tuple[str, int] | None:
+    from advisor.models import VcenterSource
+
+    found = VcenterSource.objects.filter(pk=pk).values_list("organisation", flat=True).first()
+    return None if found is None else ("organisation", found)

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -68,7 +70,7 @@ class Agent:
         self._clocks = clocks
         self._status_file = status_file
         self._figures = figures
-        self._reader = DocumentReader(config.server.signing_key)
+        self._reader = DocumentReader(config.server.document_key)
         self._outcomes = OutcomeLog()
         self._outbox = Outbox(service.send_report)
         self._reporter = Reporter(host=config.host, window_s=config.report_s)
@@ -143,6 +145,7 @@ class Agent:
             result=result,
             measured=self._reporter.measured(),
             writes=self._enforcement.writes,
+            corrected=tuple(chain(*self._enforcement.corrected().values())),
             reports_waiting=len(self._outbox),
             reports_dropped=self._outbox.dropped,
         )
@@ -245,11 +248,18 @@ class Agent:
             state=state,
             refusal=refusal,
             reports_dropped=self._outbox.dropped,
-            support=self._support(),
+            support=self._supported(),
         )
         encoded = encode_report(report)
         self._outbox.put(encoded)
         self._show_status(encoded)
+
+    def _supported(self) -> tuple[MechanismSupport, ...]:
+        """What mechanisms say, with the models that they had to lower."""
+        corrected = self._enforcement.corrected()
+        return tuple(
+            replace(one, corrected=corrected.get(one.mechanism)) for one in self._support()
+        )
 
     def _show_status(self, report: bytes) -> None:
         try:

@@ -19,6 +19,7 @@ from enforcers.mechanism import EnforcementMechanism, HostAccess
 from enforcers.policy_store import PolicyStore
 from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import SubprocessRunner
+from enforcers.signature import DocumentKey
 from enforcers.state_dir import StateDir
 
 
@@ -53,7 +54,7 @@ def assemble(
         config.state_dir,
         dry_run=dry_run,
         configs=config.mechanisms,
-        key=config.server.signing_key,
+        key=config.server.document_key,
         first_retry_s=config.poll_s,
         mechanisms=mechanisms,
         post=post,
@@ -75,7 +76,7 @@ def _assemble(
     *,
     dry_run: bool,
     configs: Mapping[str, Any] | None,
-    key: bytes | None,
+    key: DocumentKey | None,
     first_retry_s: float,
     mechanisms: Mechanisms,
     post: Post | None = None,

@@ -14,8 +14,15 @@ from enforcers import fixing
 from enforcers.assembly import Parts, assemble
 from enforcers.canonical_json import to_plain
 from enforcers.config import AgentConfig
-from enforcers.contract import MechanismSupport, PolicyDocument
+from enforcers.contract import (
+    ContractError,
+    CorrectedModel,
+    MechanismSupport,
+    PolicyDocument,
+    decode_report,
+)
 from enforcers.host_fs import HostFs
+from enforcers.inspection import corrected_of
 from enforcers.mechanism import (
     Desired,
     EnforcementMechanism,
@@ -61,12 +68,16 @@ class WorkloadFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Everything found; `unclaimed` workloads have no allocation, `troubles` are of the agent."""
+    """Everything found; `unclaimed` workloads have no allocation, `troubles` are of the agent.
+
+    `corrected` is what an agent that runs has reported of devices.
+    """
 
     mechanisms: tuple[MechanismSupport, ...]
     devices: tuple[DeviceFinding, ...] = ()
     workloads: tuple[WorkloadFinding, ...] = ()
     unclaimed: tuple[Unclaimed, ...] = ()
+    corrected: tuple[CorrectedModel, ...] = ()
     troubles: tuple[str, ...] = ()
 
 
@@ -87,6 +98,7 @@ def show_diagnosis(config: AgentConfig, *, as_json: bool) -> int:
         devices=_devices(parts.mechanisms),
         workloads=_workloads(parts),
         unclaimed=_unclaimed(parts),
+        corrected=_corrected(StateDir(root=config.state_dir)),
         troubles=tuple(_troubles(parts, StateDir(root=config.state_dir))),
     )
     return _show(diagnosis, as_json=as_json)
@@ -185,6 +197,17 @@ def _workloads_of(
     ]
 
 
+def _corrected(state_dir: StateDir) -> tuple[CorrectedModel, ...]:
+    """What the last report says; a look from outside finds no model wrong."""
+    if state_dir.running_pid() is None:
+        return ()
+    try:
+        return corrected_of(decode_report(state_dir.status.read_bytes()))
+    except (OSError, ContractError):
+        # The agent has just started, or wrote with a newer version.
+        return ()
+
+
 def _troubles(parts: Parts, state_dir: StateDir) -> list[str]:
     troubles = []
     if parts.ledger.lost is not None:
@@ -239,6 +262,8 @@ def _show(diagnosis: Diagnosis, *, as_json: bool) -> int:
         ("nobody's workload", "would be meant by"),
         [(one.place, ", ".join(one.names)) for one in diagnosis.unclaimed],
     )
+    for one in diagnosis.corrected:
+        print(f"\n{one.words}")
     for trouble in diagnosis.troubles:
         print(f"\n{trouble}")
     return 0

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from enforcers.contract import POOL, Outcome, PolicyDocument
+from enforcers.contract import POOL, CorrectedModel, Outcome, PolicyDocument
 from enforcers.device_locks import DeviceLocks
 from enforcers.errors import CommandError, MonitorError, StateError
 from enforcers.executor import Executor, Writes
 from enforcers.ledger import Ledger
 from enforcers.mechanism import (
+    CorrectsModels,
     Desired,
     EnforcementMechanism,
     FollowingMechanism,
@@ -95,6 +96,16 @@ class Enforcement:
     def writes(self) -> Writes:
         """How many writes to the kernel there were."""
         return self._executor.writes
+
+    def corrected(self) -> dict[str, tuple[CorrectedModel, ...]]:
+        """By mechanism, the devices with a policy in force that do less than it states."""
+        found: dict[str, list[CorrectedModel]] = {}
+        for (name, device), settled in sorted(self._settled.items()):
+            mechanism = self._mechanisms.get(name)
+            if settled.desired.allocations and isinstance(mechanism, CorrectsModels):
+                one = mechanism.corrected(device)
+                found.setdefault(name, []).extend([] if one is None else [one])
+        return {name: tuple(models) for name, models in found.items() if models}
 
     def follow(self, *, clock_s: Callable[[], float]) -> bool:
         """Let mechanisms follow the workloads wherever a policy is in force; False if that fails.

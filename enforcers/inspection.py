@@ -10,7 +10,7 @@ from enforcers.assembly import Parts, assemble
 from enforcers.canonical_json import to_plain
 from enforcers.client import Client
 from enforcers.config import AgentConfig
-from enforcers.contract import ComplianceReport, PolicyDocument, decode_report
+from enforcers.contract import ComplianceReport, CorrectedModel, PolicyDocument, decode_report
 from enforcers.errors import EnforcerError, StateError
 from enforcers.mechanism import Plan
 from enforcers.restoring import put_back
@@ -65,7 +65,14 @@ def show_status(state_dir: StateDir, *, as_json: bool) -> int:
         for item in report.allocations
     ]
     print(text_table(("workload", "resource", "outcome", "measured", "reason"), rows))
+    for one in corrected_of(report):
+        print(f"\n{one.words}")
     return 0
+
+
+def corrected_of(report: ComplianceReport) -> tuple[CorrectedModel, ...]:
+    """The devices of which the agent had to lower the model."""
+    return tuple(one for answer in report.support for one in answer.corrected or ())
 
 
 def restore(config: AgentConfig, *, as_json: bool, by_force: bool = False) -> int:
@@ -96,7 +103,7 @@ def restore(config: AgentConfig, *, as_json: bool, by_force: bool = False) -> in
 def _newest_document(config: AgentConfig, parts: Parts) -> tuple[PolicyDocument | None, str]:
     held = parts.store.latest
     try:
-        reader = DocumentReader(config.server.signing_key)
+        reader = DocumentReader(config.server.document_key)
         document = reader.read(Client(config.server).fetch_document())
         acceptance.accept(
             document,

@@ -9,6 +9,7 @@ from enforcers.change import Change
 from enforcers.contract import (
     Allocation,
     ControlKind,
+    CorrectedModel,
     MechanismSupport,
     Outcome,
     Pool,
@@ -180,6 +181,15 @@ class LooksShortly(Protocol):
 
         Raises OSError.
         """
+        ...
+
+
+@runtime_checkable
+class CorrectsModels(Protocol):
+    """A mechanism that finds out that a device does less than its policy states."""
+
+    def corrected(self, device: str) -> CorrectedModel | None:
+        """What the device is taken for now; None where it does what is stated."""
         ...
 
 

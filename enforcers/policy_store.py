@@ -17,6 +17,7 @@ from enforcers.contract import (
 )
 from enforcers.errors import StateError
 from enforcers.lease import Lease, check_lease, taken_over
+from enforcers.signature import DocumentKey
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class HeldText:
 class PolicyStore:
     """Reads and keeps the policies held."""
 
-    def __init__(self, path: Path, *, key: bytes | None, moment: Moment) -> None:
+    def __init__(self, path: Path, *, key: DocumentKey | None, moment: Moment) -> None:
         """Go on with what is held, with leases of this boot.
 
         A damaged file, or one signed with another key, counts as missing: the server has it.
@@ -143,7 +144,7 @@ def _taken_over(policy: HeldPolicy | None, moment: Moment) -> HeldPolicy | None:
     return replace(policy, lease=taken_over(policy.lease, policy.document, moment))
 
 
-def _read(path: Path, key: bytes | None) -> HeldPolicies:
+def _read(path: Path, key: DocumentKey | None) -> HeldPolicies:
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -6,8 +6,8 @@ are nearly all of it, are then not read again.
 
 from dataclasses import replace
 
-from enforcers import signature
 from enforcers.contract import Allocation, PolicyDocument, decode_document, verify
+from enforcers.signature import DocumentKey, is_made_by
 
 _ALLOCATIONS = b'{"allocations":'
 # The key after the allocations; no other object of a document has it, and no text within quotes
@@ -18,9 +18,9 @@ _END = b'"}'
 
 
 class DocumentReader:
-    """Reads documents that this host's key signed."""
+    """Reads documents that were signed for this host."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: DocumentKey) -> None:
         self._key = key
         self._text = b""
         self._allocations: tuple[Allocation, ...] = ()
@@ -48,5 +48,4 @@ class DocumentReader:
         body, mark, given = data.rpartition(_SIGNATURE)
         if not mark or not given.endswith(_END):
             return False
-        expected = signature.hmac_hex(body + b"}", self._key)
-        return signature.is_equal(given.removesuffix(_END).decode("latin-1"), expected)
+        return is_made_by(self._key, body + b"}", given.removesuffix(_END).decode("latin-1"))

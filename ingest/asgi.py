@@ -51,19 +51,6 @@ def within_time(application: Application) -> Application:
     return call
 
 
-def whole_bodies(application: Application) -> Application:
-    """Wraps an application so that a body that was cut off raises an error where it is read."""
-
-    async def call(scope: ServerScope, receive: Receive, send: Send) -> None:
-        async def receive_part() -> dict[str, Any]:
-            part, more = await next_part(receive)
-            return {"type": "http.request", "body": part, "more_body": more}
-
-        await application(scope, receive_part, send)
-
-    return call
-
-
 def marked_ends(application: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a WSGI application: an ASGI server ends the input where the body ends."""
 

@@ -18,7 +18,16 @@ import numpy.typing as npt
 from django.db import connection
 
 from ingest.core.catalogue import Measurement
-from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, TCP
+from ingest.core.figures import (
+    CGROUP_IO,
+    CLIENT,
+    DISK,
+    HELD,
+    INTERFACE,
+    OWN_TIME,
+    PRESSURE,
+    TCP,
+)
 from ingest.core.grid import EPOCH, LONGEST_INTERVAL_S, MICROSECOND, microseconds
 from ingest.many_copies import array_text
 from ingest.models import LateSamples
@@ -30,7 +39,10 @@ PATIENCE = timedelta(seconds=10)
 COMMIT_MARGIN = timedelta(seconds=5)
 """A write may take so long from its beginning until others see it."""
 LONGEST_INTERVAL = timedelta(seconds=LONGEST_INTERVAL_S)
-JUDGED = {kind.measurement for kind in (DISK, INTERFACE, CGROUP_IO, PRESSURE, TCP)}
+JUDGED = {
+    kind.measurement
+    for kind in (DISK, INTERFACE, CGROUP_IO, PRESSURE, HELD, OWN_TIME, CLIENT, TCP)
+}
 """What windows are judged by."""
 _SNAP = WINDOW / 200
 """A reading so close before an edge counts as taken at the edge."""

@@ -101,7 +101,7 @@ class Writes:
             answer = await self._answer(scope, headers, receive)
         except ClientGoneError:
             return None
-        return await _send(answer, send)
+        return await send_answer(answer, send)
 
     def _is_plain(self, scope: ServerScope, headers: Headers) -> bool:
         """Whether none of Django's layers would have anything to say."""
@@ -318,7 +318,8 @@ _GOOD = HttpResponse(status=HTTPStatus.NO_CONTENT)
 _GOOD_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _GOOD.items()]
 
 
-async def _send(answer: HttpResponse, send: Send) -> None:
+async def send_answer(answer: HttpResponse, send: Send) -> None:
+    """Send a whole answer (ASGI 3)."""
     headers = _GOOD_HEADERS
     if answer is not _GOOD:
         headers = [(name.lower().encode(), value.encode()) for name, value in answer.items()]

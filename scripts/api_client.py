@@ -87,7 +87,9 @@ def _dataclass(name: str, schema: dict[str, Any]) -> str:
     for key, one in schema["properties"].items():
         kind = kind_of(one)
         if key in schema.get("required", ()):
-            lines.append(f"    {key}: {kind}\n")
+            # Whoever logs an answer does not log what is shown once.
+            hidden = " = field(repr=False)" if key == "secret" else ""
+            lines.append(f"    {key}: {kind}{hidden}\n")
         elif kind.startswith("list[") and not kind.endswith("| None"):
             lines.append(f"    {key}: {kind} = field(default_factory=list)\n")
         else:

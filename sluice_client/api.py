@@ -649,6 +649,7 @@ class IncidentParty:
 
     entitlement: float | None = None
     excess_ratio: float | None = None
+    is_demand_known: bool | None = None
     part_ratio: float | None = None
     rate: float | None = None
     reservation: float | None = None
@@ -789,7 +790,7 @@ class MadeToken:
     name: str
     revoked_at: datetime | None
     scope: Scope
-    secret: str | None
+    secret: str | None = field(repr=False)
     username: str | None
 
 
@@ -1390,6 +1391,7 @@ class ResourceChange:
     threshold: float | None = None
     threshold_mode: ThresholdMode | None = None
     used_bytes: float | None = None
+    window_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1529,6 +1531,7 @@ class RolloutTermsChange:
 
     goes_on_unsure: bool | None = None
     longest_s: float | None = None
+    settle_s: float | None = None
     stage_s: float | None = None
     staged: bool | None = None
 
@@ -1542,6 +1545,7 @@ class RolloutTermsRow:
 
     goes_on_unsure: bool
     longest_s: float
+    settle_s: float
     stage_s: float
     staged: bool
     stop_reason: str
@@ -1600,6 +1604,39 @@ class Snooze:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePage:
+    """See `SourcePage` in openapi.json."""
+
+    items: list[SourceRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """
+
+    A source with what its last read and its last test gave; its password is told to nobody.
+    """
+
+    address: str
+    authority: str
+    every_min: int
+    failures: int
+    fingerprint: str
+    id: int
+    name: str
+    next_at: datetime | None
+    paused_at: datetime | None
+    read_at: datetime | None
+    says: str
+    takes_over: bool
+    test_says: str
+    test_worked: bool | None
+    tested_at: datetime | None
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedAlarmBudget:
     """See `StatedAlarmBudget` in openapi.json."""
 
@@ -1639,7 +1676,7 @@ class StatedChannelRow:
     kind: ChannelKind
     leads_to: str | None
     name: str
-    secret: str | None
+    secret: str | None = field(repr=False)
     stopped_at: datetime | None
     stopped_because: str | None
     zone: str
@@ -1730,6 +1767,20 @@ class StatedTeam:
     members: list[str] | None = None
     name: str
     tags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedVcenterSource:
+    """All of a source, but a password that is kept."""
+
+    address: str
+    authority: str = ""
+    every_min: int = 60
+    fingerprint: str = ""
+    name: str
+    password: str = ""
+    takes_over: bool = False
+    user: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -3003,6 +3054,73 @@ class Api:
     def get_silence(self, pk: int) -> SilenceRow:
         """Read a silence."""
         return self.connection.ask("GET", f"/api/v1/silences/{pk}", SilenceRow)
+
+    def list_sources(self, *, cursor: str | None = None, limit: int | None = None) -> SourcePage:
+        """List the vCenters that are read; takes an admin."""
+        return self.connection.ask(
+            "GET", "/api/v1/sources", SourcePage, query={"cursor": cursor, "limit": limit}
+        )
+
+    def state_vcenter_source(
+        self,
+        body: StatedVcenterSource,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> SourceRow:
+        """State a source, by its name; it is read at once. Takes an admin."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/sources",
+            SourceRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def remove_vcenter_source(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> None:
+        """Read a source no more; for a day the page can put it back. Takes an admin."""
+        self.connection.ask(
+            "DELETE",
+            f"/api/v1/sources/{pk}",
+            type(None),
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def get_source(self, pk: int) -> SourceRow:
+        """Read a source; takes an admin."""
+        return self.connection.ask("GET", f"/api/v1/sources/{pk}", SourceRow)
+
+    def pause_vcenter_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
+        """Read a source no more until it is resumed. Takes an admin."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/sources/{pk}/pause",
+            SourceRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def resume_vcenter_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
+        """Read a source again, at once. Takes an admin."""
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/sources/{pk}/resume",
+            SourceRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
+
+    def test_vcenter_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
+        """Have a worker connect and log in; read the source for what came of it.
+
+        Takes an admin.
+        """
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/sources/{pk}/test",
+            SourceRow,
+            headers={"Idempotency-Key": idempotency_key},
+        )
 
     def get_status(self) -> SystemStatus:
         """Read the state of all resources, and the health of Sluice itself."""

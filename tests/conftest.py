@@ -1,15 +1,23 @@
 """What every test may use: private servers, the real Telegraf, and the folder of captured data."""
 
+from __future__ import annotations
+
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from django.core.cache import cache
+from pytest_django import DjangoDbBlocker
 
 from tests.lanes import ON_TIMESCALEDB, Lanes, required_lanes
+
+if TYPE_CHECKING:
+    from tests.kept_cluster import KeptCluster
 
 SHARED = Path(os.environ.get("SLUICE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 
@@ -23,6 +31,25 @@ def pytest_configure(config: pytest.Config) -> None:
     """Skip by lane, and tell at the end."""
     required = required_lanes(os.environ.get("SLUICE_REQUIRE_LANES", ""))
     config.pluginmanager.register(Lanes(required), "sluice-lanes")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that may take longest come first, so that no process is left alone with one of them.
+
+    The Makefile tells xdist to keep this order.
+    """
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        files[item.path].append(item)
+    items[:] = [item for file in sorted(files.values(), key=_first) for item in file]
+
+
+def _first(items: list[pytest.Item]) -> tuple[float, bool, int]:
+    """Small for a file with a long time limit, slow tests, or many tests."""
+    limits = [item.get_closest_marker("timeout") for item in items]
+    longest = max((float(limit.args[0]) for limit in limits if limit and limit.args), default=0.0)
+    is_slow = any(item.get_closest_marker("slow") for item in items)
+    return -longest, not is_slow, -len(items)
 
 
 def pytest_unconfigure() -> None:
@@ -44,18 +71,40 @@ def shared_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[None]:
+def postgres_server() -> Iterator[KeptCluster]:
     """A private PostgreSQL for this run, below the run's own data directory."""
-    from appliance.embedded.scratch_database import scratch_cluster
     from config.paths import data_dir
+    from tests.kept_cluster import KeptCluster
 
-    with scratch_cluster(data_dir(), timescaledb=ON_TIMESCALEDB):
-        yield
+    cluster = KeptCluster(data_dir(), timescaledb=ON_TIMESCALEDB)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(postgres_server: None) -> None:
+def django_db_modify_db_settings(postgres_server: KeptCluster) -> None:
     """pytest-django makes the test database after this, so the server is there."""
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(postgres_server: KeptCluster) -> bool:
+    """Whether the test database is there already."""
+    return postgres_server.is_copy
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    postgres_server: KeptCluster, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """The test database, kept as it is before the first test."""
+    from django.db import connection
+
+    with django_db_blocker.unblock():
+        connection.close()
+    postgres_server.keep()
 
 
 @pytest.fixture(autouse=True)

@@ -128,10 +128,6 @@ class Lanes:
                     item.add_marker("any_database")
                 if ON_TIMESCALEDB:
                     item.add_marker("timescaledb")
-            if item.get_closest_marker("root"):
-                # Guests have a time of their own, so they may run beside what is measured here.
-                own = "guests" if item.get_closest_marker("guests") else "this kernel"
-                item.add_marker(pytest.mark.xdist_group(own))
         for item in items:
             for lane in LANES:
                 if item.get_closest_marker(lane):

@@ -28,6 +28,7 @@ def check_stored_entitlements(
 ) -> None:
     """Raise ValueError unless stored allocations could come from the solver.
 
+    What it divides is device time: each counts by its `io_cost`, 1 where none is stored.
     `capacity` None means that it was not stored with them.
     """
     for item in allocations:
@@ -36,7 +37,8 @@ def check_stored_entitlements(
             raise _broken(f"the reservation of {item['workload']} is above its limit")
         if not 0 <= item["entitlement"] <= _most(limit):
             raise _broken(f"the entitlement of {item['workload']} is not within 0 and its limit")
-    if sum(item["entitlement"] for item in allocations) > _most(capacity):
+    taken = sum(item["entitlement"] * item.get("io_cost", 1.0) for item in allocations)
+    if taken > _most(capacity):
         raise _broken("the entitlements exceed the capacity together")
 
 

@@ -63,6 +63,22 @@ def format_rate(value: float | None, unit: str) -> str:
     return f"{without_dust(value)} {_SHOWN[unit]}"
 
 
+def written_rate(value: float | None, unit: str) -> str:
+    """As a person would write it, and `parse_rate` reads the same value: `94Mbit`; empty: none."""
+    if value is None:
+        return ""
+    if value == 0:
+        return "0"
+    suffix = {"bits_per_s": "bit", "bytes_per_s": "B", "iops": ""}[unit]
+    prefixes = ("T", "G", "M", "k", "") if suffix else ("",)
+    for prefix in prefixes:
+        number = f"{value / _PREFIXES[prefix.lower()]:.12g}"
+        text = f"{number}{prefix}{suffix}"
+        if float(number) >= 1 and "e" not in number and parse_rate(text, unit) == value:
+            return text
+    return f"{value:.20f}".rstrip("0").rstrip(".")
+
+
 def amount_text(value: float | None, unit: str) -> str | None:
     """A number of an effect in its unit: `45 %`, `12.0 ms`, `94.0 Mbit/s`; None stays None."""
     if value is None:

@@ -50,9 +50,9 @@ class SeenAllocations:
     """What allocations did, each column (windows, allocations); NaN is unknown.
 
     `rate` and `reservation`, which is (allocations), are in the resource's unit. `backlogged` is 1
-    where an allocation wanted more and 0 where it did not. `throttled` is where a limit in force
-    held it back. On an uplink with an agent `backlog_bytes` waited in the allocation's queue and
-    `drops` packets were dropped from it.
+    where an allocation wanted more and 0 where it did not; `queued` is where a queue of its own
+    showed that. `throttled` is where a limit in force held it back. On an uplink with an agent
+    `backlog_bytes` waited in the allocation's queue and `drops` packets were dropped from it.
     """
 
     hosts: tuple[str, ...]
@@ -60,6 +60,7 @@ class SeenAllocations:
     reservation: Floats
     rate: Floats
     backlogged: Floats
+    queued: Flags
     mean_io_bytes: Floats
     throttled: Flags
     backlog_bytes: Floats

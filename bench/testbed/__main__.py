@@ -13,6 +13,7 @@ import json
 import time
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,6 +78,13 @@ def _options() -> argparse.Namespace:
                         metavar="PART",
                         help=f"what is measured, of {', '.join((*GROUPS, *PARTS))}")  # fmt: skip
     parser.add_argument("--short", action="store_true", help="few seconds of everything")
+    parser.add_argument(
+        "--agent-s",
+        type=float,
+        metavar="SECONDS",
+        default=60.0,
+        help="how long the part agent-cost looks at the agent's process (default: 60)",
+    )
     return parser.parse_args()
 
 
@@ -93,6 +101,7 @@ def _storage(options: argparse.Namespace, parts: Sequence[str]) -> list[Row]:
 
 def _network(options: argparse.Namespace, parts: Sequence[str]) -> list[Row]:
     effort = network_part.SHORT if options.short else network_part.WHOLE
+    effort = replace(effort, agent_s=options.agent_s)
     rows: list[Row] = []
     began_s = time.monotonic()
     for row in network.network_rows(effort, parts):

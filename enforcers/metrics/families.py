@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
 from enforcers.clocks import Moment
-from enforcers.contract import EnforcementState, ResourceSpec, Setting
+from enforcers.contract import CorrectedModel, EnforcementState, ResourceSpec, Setting
 from enforcers.metrics.exposition import Family, Kind, Sample
 from enforcers.metrics.figures import Figures, Round, Spent
 from enforcers.outcomes import FALLS_SHORT
@@ -30,7 +30,13 @@ def families(figures: Figures, host: str, now: Moment) -> list[Family]:
     ]
     if last is None:
         return found
-    return [*found, *_of_round(last, now), *_of_policy(last, now), *_of_allocations(figures, now)]
+    return [
+        *found,
+        *_of_round(last, now),
+        *_of_policy(last, now),
+        *_of_devices(last),
+        *_of_allocations(figures, now),
+    ]
 
 
 def _of_loops(figures: Figures) -> list[Family]:
@@ -109,6 +115,39 @@ def _of_policy(last: Round, now: Moment) -> list[Family]:
             "lease_left_seconds",
             "Time until the policy held ends, 0 when it is over.",
             max(0.0, left_s),
+        ),
+    ]
+
+
+def _of_devices(last: Round) -> list[Family]:
+    """Nothing for a device that is not known to do less than its policy states."""
+    rows = [(one, {"device": one.device, "unit": str(one.unit)}) for one in last.corrected]
+
+    def capacity(name: str, words: str, of: Callable[[CorrectedModel], float]) -> Family:
+        samples = [Sample(value=of(one), labels=labels) for one, labels in rows]
+        return _family(f"corrected_{name}", Kind.GAUGE, words, samples)
+
+    return [
+        capacity(
+            "capacity_stated",
+            "What the policy states of a device that does less, in `unit`.",
+            lambda one: one.stated,
+        ),
+        capacity(
+            "capacity_real",
+            "What such a device did under full load, in `unit`.",
+            lambda one: one.real,
+        ),
+        capacity(
+            "capacity_model",
+            "What such a device is taken for now, in `unit`.",
+            lambda one: one.model,
+        ),
+        _family(
+            "corrected_after_seconds",
+            Kind.GAUGE,
+            "How long requests had piled up in such a device before the first correction.",
+            [Sample(value=one.after_s, labels={"device": one.device}) for one in last.corrected],
         ),
     ]
 

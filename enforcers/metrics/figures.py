@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from enforcers.clocks import Moment
-from enforcers.contract import EnforcementState, Measurement
+from enforcers.contract import CorrectedModel, EnforcementState, Measurement
 from enforcers.enforcement import PassResult
 from enforcers.executor import Writes
 from enforcers.metrics.in_force import InForce
@@ -52,6 +52,7 @@ class Round:
     result: PassResult
     measured: Mapping[str, Measurement]
     writes: Writes
+    corrected: tuple[CorrectedModel, ...]
     reports_waiting: int
     reports_dropped: int
 

@@ -12,7 +12,18 @@ from enum import StrEnum
 from functools import cache
 
 from ingest.core.catalogue import FieldKind
-from ingest.core.figures import CGROUP_IO, CONFLICT, DISK, INTERFACE, PRESSURE, TCP, FigureKind
+from ingest.core.figures import (
+    CGROUP_IO,
+    CLIENT,
+    CONFLICT,
+    DISK,
+    HELD,
+    INTERFACE,
+    OWN_TIME,
+    PRESSURE,
+    TCP,
+    FigureKind,
+)
 
 
 class How(StrEnum):
@@ -99,6 +110,27 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
     ),
     TCP.name: (*_figures(TCP, (50, "segments"), (51, "retransmits")), _covered(52)),
     CONFLICT.name: (*_figures(CONFLICT, (60, "commands"), (61, "conflicts")), _covered(62)),
+    HELD.name: (*_figures(HELD, (80, "held")), _covered(81)),
+    OWN_TIME.name: (
+        *_figures(
+            OWN_TIME,
+            (90, "completed_reads"),
+            (91, "completed_writes"),
+            (92, "read_time"),
+            (93, "write_time"),
+        ),
+        _covered(94),
+    ),
+    CLIENT.name: (
+        *_figures(
+            CLIENT,
+            (100, "read_queue_time"),
+            (101, "write_queue_time"),
+            (102, "read_round_trip"),
+            (103, "write_round_trip"),
+        ),
+        _covered(104),
+    ),
     RESOURCE: (
         Figure(number=70, name="level", unit="ms or ratio", how=How.GAUGE),
         Figure(number=71, name="load", unit="of the resource", how=How.GAUGE),

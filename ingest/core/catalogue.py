@@ -124,7 +124,7 @@ CGROUP_COST = Measurement(
         "Discards of a cgroup on one device, and what iocost counts of it, from "
         "`io.stat`. The subject is its path; the tag `device` is `major:minor`.\n"
         "`cost_wait` is the time in which the cgroup waited for its share, by the "
-        "kernel's own account."
+        "kernel's own account: who waited wants more."
     ),
     longest_subject=LONGEST_PATH,
     fields=(
@@ -227,7 +227,8 @@ MOUNT = Measurement(
     table="ingest_mount_sample",
     about=(
         "Where the time of a file system of another machine goes, as its client counts it; what "
-        "it carries is in `diskio`.\nThe subject is `server:export`."
+        "it carries is in `diskio`.\nThe subject is `server:export`. By these times it is told "
+        "whether the client waits."
     ),
     longest_subject=LONGEST_PATH,
     fields=(
@@ -245,7 +246,8 @@ VDISK = Measurement(
     about=(
         "How long the I/Os of a workload's virtual disk took, as the hypervisor counts it; what "
         "it carries is in `cgroup`.\nThe subject is the workload, such as `qemu/101`; the tag "
-        "`device` is its disk, such as `scsi0`."
+        "`device` is its disk, such as `scsi0`.\nBy these times it is told whether the workload "
+        "waits."
     ),
     longest_subject=LONGEST_PATH,
     fields=(

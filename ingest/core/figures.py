@@ -14,11 +14,14 @@ import numpy as np
 
 from ingest.core.catalogue import (
     CGROUP,
+    CGROUP_COST,
     CGROUP_PRESSURE,
     DISKIO,
+    MOUNT,
     NET,
     NSTAT,
     SCSI_RESERVATION,
+    VDISK,
     Measurement,
 )
 from ingest.core.grid import Flags, Floats, GridGrowth, Integers
@@ -90,6 +93,32 @@ class PressureFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldFigures:
+    """The part of the time in which iocost kept I/O of a cgroup back from a device."""
+
+    seconds: Floats
+    held_ratio: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OwnTimeFigures:
+    """Virtual disks: how many I/Os were in flight, and what those that completed took."""
+
+    seconds: Floats
+    in_flight: Floats
+    latency_ms: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClientFigures:
+    """Mounts: how many requests the client had not sent yet, and how many had no answer yet."""
+
+    seconds: Floats
+    unsent: Floats
+    unanswered: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConflictFigures:
     """SCSI commands of a host on a device, and how many met another host's reservation."""
 
@@ -121,6 +150,9 @@ FiguresT = TypeVar(
     InterfaceFigures,
     CgroupFigures,
     PressureFigures,
+    HeldFigures,
+    OwnTimeFigures,
+    ClientFigures,
     ConflictFigures,
     TcpFigures,
     RateFigures,
@@ -255,6 +287,34 @@ def _pressure(found: GridGrowth) -> PressureFigures:
     return PressureFigures(seconds=found.seconds, some_ratio=ratio)
 
 
+def _held(found: GridGrowth) -> HeldFigures:
+    (held_us,) = found.growth
+    ratio = np.minimum(1.0, held_us / 1e6 / _known(found.seconds))
+    return HeldFigures(seconds=found.seconds, held_ratio=ratio)
+
+
+def _own_time(found: GridGrowth) -> OwnTimeFigures:
+    """By Little's law the I/Os in flight are the time that all take over the time that passes."""
+    reads, writes, read_ns, write_ns = found.growth
+    taken_ns = read_ns + write_ns
+    return OwnTimeFigures(
+        seconds=found.seconds,
+        in_flight=taken_ns / 1e9 / _known(found.seconds),
+        latency_ms=_each(taken_ns, reads + writes) / 1e6,
+    )
+
+
+def _client(found: GridGrowth) -> ClientFigures:
+    """By the same law."""
+    read_queue_ms, write_queue_ms, read_trip_ms, write_trip_ms = found.growth
+    seconds = _known(found.seconds)
+    return ClientFigures(
+        seconds=found.seconds,
+        unsent=(read_queue_ms + write_queue_ms) / 1000 / seconds,
+        unanswered=(read_trip_ms + write_trip_ms) / 1000 / seconds,
+    )
+
+
 def _conflicts(found: GridGrowth) -> ConflictFigures:
     commands, conflicts = found.growth
     seconds = _known(found.seconds)
@@ -335,6 +395,26 @@ PRESSURE = FigureKind(
     counters=("some_total", "full_total"),
     figures=_pressure,
 )
+HELD = FigureKind(
+    name="held",
+    measurement=CGROUP_COST,
+    counters=("cost_wait",),
+    figures=_held,
+    by_device=True,
+)
+OWN_TIME = FigureKind(
+    name="vdisk",
+    measurement=VDISK,
+    counters=("reads", "writes", "read_time", "write_time"),
+    figures=_own_time,
+    by_device=True,
+)
+CLIENT = FigureKind(
+    name="client",
+    measurement=MOUNT,
+    counters=("read_queue", "write_queue", "read_rtt", "write_rtt"),
+    figures=_client,
+)
 CONFLICT = FigureKind(
     name="reservation",
     measurement=SCSI_RESERVATION,
@@ -377,4 +457,4 @@ WAITING = FigureKind(
     figures=_pressure,
     part_of=PRESSURE,
 )
-FIGURE_KINDS = (DISK, INTERFACE, CGROUP_IO, PRESSURE, CONFLICT, TCP)
+FIGURE_KINDS = (DISK, INTERFACE, CGROUP_IO, PRESSURE, HELD, OWN_TIME, CLIENT, CONFLICT, TCP)

@@ -17,6 +17,9 @@ from bench.mutation.journal import Journal
 from bench.mutation.mutants import Mutant, count_mutants, describe
 from bench.mutation.trial import Verdict
 
+# It measures the tests, and is in no program that anybody else runs.
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 # Three faults: it returns None, `>` stands for `>=`, and 11 for 10.
 LARGE = "def is_large(count: int) -> bool:\n    return count >= 10\n"

@@ -13,11 +13,12 @@ from celery.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLo
 from django.db import OperationalError, connection
 
 from accounts.models import Organisation
-from advisor.models import FailedWork, Resource
+from advisor.decisions.vcenter import read_source
+from advisor.models import FailedWork, Resource, VcenterSource
 from advisor.pipeline import failed_work, groups, upkeep
 from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure, solve
 from advisor.pipeline.failure_reason import LONGEST_REASON, failure_reason
-from advisor.tasks import detect_resource, tidy
+from advisor.tasks import detect_resource, read_source_of, tidy
 from config.celery import app
 from config.work_record import SUBJECT_ARGUMENTS
 from tests.advisor.stated_datastores import stated_datastore
@@ -179,8 +180,28 @@ def test_first_argument_of_every_task_names_a_subject() -> None:
 
     assert own
     # A group has many subjects; one that fails in it is judged alone, and that is kept.
-    for task in (one for one in own if one.name != "advisor.tasks.detect_group"):
+    # A source is told with its organisation.
+    others = {"advisor.tasks.detect_group", "advisor.tasks.read_source_of"}
+    for task in (one for one in own if one.name not in others):
         assert set(inspect.signature(task.run).parameters) <= set(SUBJECT_ARGUMENTS), task.name
+
+
+def test_source_that_fails_is_work_of_its_organisation(
+    resource: Resource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = VcenterSource.objects.create(
+        organisation=resource.organisation, name="main", address="https://vc.example.org",
+        user="reader", password="opensesame", next_at=NOW,
+    )  # fmt: skip
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("no such answer")
+
+    monkeypatch.setattr(read_source, "read_where_due", fail)
+    read_source_of.apply((row.pk,))
+
+    (failed,) = FailedWork.objects.all()
+    assert (failed.task, failed.organisation) == ("read_source_of", resource.organisation)
 
 
 def with_sqlstate(code: str) -> OperationalError:

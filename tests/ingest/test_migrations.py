@@ -43,6 +43,7 @@ def test_sample_tables_are_undone_and_made_again(migrated_again: None) -> None:
     assert again.changed_rows == 1
 
 
+@pytest.mark.long
 def test_tokens_whose_scope_opened_nothing_are_removed(migrated_again: None) -> None:
     tenant = make_tenant()
     person = get_user_model().objects.create_user(username="rita")

@@ -44,6 +44,7 @@ def limit_inputs(resource: Resource, now: datetime) -> list[LimitInputs]:
         resource,
         grid_of(now - CHECK_SPAN, now, resource.window_s),
         allocations=[allocation for own in limited.values() for allocation in own],
+        are_limited=True,
     )
     rates = {
         key: {found.at: found for found in windows}

@@ -41,9 +41,11 @@ from advisor.history.levels import Levels, read_levels
 from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
 from advisor.history.stored.read import Span
+from advisor.history.subjects import WAITING_KINDS
 from advisor.models import Allocation, Incident, Policy, Resource, State
 from advisor.pipeline.attribute import LONGEST, study_incident
-from ingest.core.figures import PRESSURE, FigureKind
+from advisor.pipeline.find_cause import accusation
+from ingest.core.figures import FigureKind
 from ingest.core.grid import Flags, Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
 
@@ -114,20 +116,17 @@ def _cause(incident: Incident, *, now: datetime) -> Cause | None:
     """
     if (incident.ended_at or now) - incident.started_at > LONGEST:
         return None
-    found = study_incident(incident=incident, now=now).attribution
+    if incident.cause_found_at is None:
+        found = accusation(incident, study_incident(incident=incident, now=now))
+    else:
+        found = incident.cause
     if found is None:
         return None
     accused = tuple(
-        Accused(workload=one.workload, part_ratio=one.part_ratio)
-        for one in found.suspects
-        if one.is_aggressor
+        Accused(workload=one["workload"], part_ratio=one["part_ratio"])
+        for one in found["aggressors"]
     )
-    took = {one["workload"] for one in incident.aggressors}
-    if not accused and any(
-        one.workload in took and one.dependence is None for one in found.suspects
-    ):
-        return None
-    return Cause(aggressors=accused, reason=found.reason)
+    return Cause(aggressors=accused, reason=found["reason"])
 
 
 def _latency(day: _Day) -> SeenLatency | None:
@@ -205,10 +204,8 @@ def _read_day(resource: Resource, incident: Incident, known: Inventory, *, now: 
     """The day that ends with the incident, alone, and what a policy is chosen by."""
     inventory = known.workloads(resource, _in_order(known, resource))
     before, grid = _grids(resource, incident, now)
-    kinds = list(inventory.subjects)
-    if not resource.traits.shows_queues:
-        # Waiting is no queue, so no policy is chosen by it.
-        kinds.remove(PRESSURE)
+    # Waiting is no queue, so no policy is chosen by it.
+    kinds = [kind for kind in inventory.subjects if kind not in WAITING_KINDS]
     rates, (during,) = _workloads(resource, inventory, before, [grid], kinds)
     return _Day(before=before, rates=rates, during=during)
 

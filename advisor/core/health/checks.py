@@ -10,6 +10,7 @@ from enum import StrEnum
 from advisor.core.duration import duration_text
 from advisor.core.enumeration import listed
 from advisor.core.health.figures import (
+    Backups,
     Evaluation,
     Figures,
     Ingest,
@@ -26,6 +27,11 @@ QUOTA_HIT_S = 600.0
 """A quota that was used up so lately needs attention."""
 LOW_BYTES, LOW_RATIO = 1 << 30, 0.05
 """Less free space than either is low."""
+
+
+KEEPER_SILENT_AFTER_S = 120.0
+LOG_BEHIND_AFTER_S = 600.0
+"""A piece of the database's log that waits longer for its target needs attention."""
 
 
 class Condition(StrEnum):
@@ -51,6 +57,7 @@ class Checked(StrEnum):
     SCHEDULER = "scheduler"
     SLOWEST_TASK = "slowest_task"
     STORAGE = "storage"
+    BACKUP = "backup"
     FAILED_WORK = "failed_work"
 
 
@@ -76,6 +83,7 @@ def checks(figures: Figures) -> tuple[Check, ...]:
         _evaluation(figures.evaluation),
         *_work(figures.work),
         _storage(figures.storage),
+        _backups(figures.backups),
         _failed_work(figures.failing, figures.failing_installation),
     )
 
@@ -187,6 +195,32 @@ def _storage(found: Storage) -> Check:
     condition = Condition.LOW if is_low else Condition.CLEAR
     text = f"{_size(found.free_bytes)} ({ratio:.0%}) free in {found.directory}; {database}"
     return Check(about=about, name=name, condition=condition, text=text)
+
+
+def _backups(found: Backups | None) -> Check:
+    about, name = Checked.BACKUP, "Backup"
+    if found is None:
+        text = "none by Sluice: no target is set, or the database is that of DATABASE_URL"
+        return Check(about=about, name=name, condition=Condition.UNKNOWN, text=text)
+    text = "none yet" if found.age_s is None else f"the last full one {_length(found.age_s)} ago"
+    if found.log_waiting_s is None:
+        text += "; the log is at the target"
+    else:
+        text += f"; the log waits for the target since {_length(found.log_waiting_s)}"
+    if found.has_failed:
+        text += "; the last try failed"
+    return Check(about=about, name=name, condition=_backup_condition(found), text=text)
+
+
+def _backup_condition(found: Backups) -> Condition:
+    if found.silent_s > KEEPER_SILENT_AFTER_S:
+        return Condition.SILENT
+    without_s = found.expected_s if found.age_s is None else found.age_s
+    if found.period_s is not None and without_s > 2 * found.period_s:
+        return Condition.BEHIND
+    if found.log_waiting_s is not None and found.log_waiting_s > LOG_BEHIND_AFTER_S:
+        return Condition.BEHIND
+    return Condition.FAILING if found.has_failed else Condition.CLEAR
 
 
 def _failed_work(failing: int, of_installation: int) -> Check:

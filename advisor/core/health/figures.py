@@ -101,6 +101,22 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backups:
+    """How old the last full backup is, and how far the log of the database is shipped.
+
+    `period_s` None: none are made by themselves; `age_s` None: there is none yet, though they are
+    expected for `expected_s`. `log_waiting_s` None: no piece of the log waits.
+    """
+
+    period_s: float | None
+    age_s: float | None
+    expected_s: float
+    log_waiting_s: float | None
+    silent_s: float
+    has_failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
     """What the organisation may send or have, by the key of programs and the words of people.
 
@@ -135,9 +151,10 @@ class Failure:
 class Figures:
     """All of it, as one organisation sees it.
 
-    `work` is None if the queue's server does not answer. `failures` are the newest ones, those
-    that still fail first. `failing` counts all that still fail and belong to the organisation,
-    `failing_installation` those that belong to none, whoever may see their reasons.
+    `work` is None if the queue's server does not answer, `backups` if Sluice makes none.
+    `failures` are the newest ones, those that still fail first. `failing` counts all that still
+    fail and belong to the organisation, `failing_installation` those that belong to none, whoever
+    may see their reasons.
     """
 
     evaluation: Evaluation
@@ -145,6 +162,7 @@ class Figures:
     ingest: Ingest
     quotas: tuple[QuotaUse, ...]
     storage: Storage
+    backups: Backups | None
     failing: int
     failing_installation: int
     failures: tuple[Failure, ...]

@@ -15,8 +15,9 @@ BETWEEN = ".."
 
 
 class Recurring(StrEnum):
-    """The newest whole day, week or month."""
+    """The newest whole day, week or month, or today so far."""
 
+    TODAY = "today"
     LAST_DAY = "last-day"
     LAST_WEEK = "last-week"
     LAST_MONTH = "last-month"
@@ -62,7 +63,7 @@ def read_period(text: str, zone: ZoneInfo, *, now: datetime) -> Period:
     Raises ValueError with what can be written.
     """
     if text in list(Recurring):
-        return newest_period(Recurring(text), zone, now=now)
+        return _begun(newest_period(Recurring(text), zone, now=now))
     begin, between, end = text.partition(BETWEEN)
     try:
         first, last = date.fromisoformat(begin), date.fromisoformat(end if between else begin)
@@ -75,16 +76,21 @@ def read_period(text: str, zone: ZoneInfo, *, now: datetime) -> Period:
         raise ValueError(f"{last} is before {first}; write the first day first")
     if last - first >= LONGEST:
         raise ValueError(f"a report covers at most {LONGEST.days} days")
-    found = period_of(first, last, zone, now=now)
-    if found.until <= found.since:
-        raise ValueError(f"{first} has not begun in {zone.key}")
-    return found
+    return _begun(period_of(first, last, zone, now=now))
+
+
+def _begun(period: Period) -> Period:
+    if period.until <= period.since:
+        raise ValueError(f"no minute of {period.first} is over in {period.zone}")
+    return period
 
 
 def newest_period(recurring: Recurring, zone: ZoneInfo, *, now: datetime) -> Period:
-    """The newest one that is over in the zone; weeks begin on Monday."""
+    """The newest one that is over in the zone, but for today; weeks begin on Monday."""
     today = now.astimezone(zone).date()
     match recurring:
+        case Recurring.TODAY:
+            ends, length = today + DAY, DAY
         case Recurring.LAST_DAY:
             ends, length = today, DAY
         case Recurring.LAST_WEEK:

@@ -7,8 +7,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+from advisor.core.notifying import problems_of_name
 from advisor.core.reporting.period import DAY, Recurring
+from advisor.core.weekly_window import zone_of
 
+HOURS = range(24)
+LONGEST_TAG = 300
 LONGEST_WAIT_DAYS = 33
 """Within so many days each comes once."""
 
@@ -28,6 +32,20 @@ class Every(StrEnum):
             Every.WEEK: Recurring.LAST_WEEK,
             Every.MONTH: Recurring.LAST_MONTH,
         }[self]
+
+
+def problems_of_subscription(name: str, *, hour: int, zone: str, tag: str) -> list[str]:
+    """What is wrong with a report that is to be sent regularly, in words; empty if nothing is."""
+    found = problems_of_name(name)
+    if hour not in HOURS:
+        found.append("an hour is from 0 to 23")
+    if len(tag) > LONGEST_TAG or not tag.isprintable():
+        found.append(f"a tag has at most {LONGEST_TAG} letters that can be printed")
+    try:
+        zone_of(zone)
+    except ValueError as error:
+        found.append(str(error))
+    return found
 
 
 def next_time(every: Every, hour: int, zone: ZoneInfo, *, after: datetime) -> datetime:

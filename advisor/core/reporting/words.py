@@ -206,6 +206,13 @@ def minutes_text(value: float) -> str:
     return f"{value:,.0f}".replace(",", THIN)
 
 
+def _length(minutes: float) -> str:
+    if 0 < minutes < 1:
+        return "less than a minute"
+    text = minutes_text(minutes)
+    return f"{text} minute{'' if text == '1' else 's'}"
+
+
 def percent_text(ratio: float) -> str:
     """With two decimals, and never rounded up to what was not reached."""
     floored = int(ratio * 10_000 + 1e-9) / 100
@@ -217,7 +224,7 @@ def _says(report: Report) -> str:
     count = report.incidents.count
     incidents = f"{count} incident{'' if count == 1 else 's'}"
     lost = (
-        f"{incidents} took {minutes_text(report.lost_min)} minutes of service."
+        f"{incidents} took {_length(report.lost_min)} of service."
         if report.lost_min
         else f"{incidents} took nothing."
         if count
@@ -288,7 +295,7 @@ def _line(
 
 def _incident(one: ReportedIncident, zone: ZoneInfo) -> IncidentLine:
     return IncidentLine(
-        began=_moment(one.since, zone),
+        began=moment_text(one.since, zone),
         resource=one.resource,
         minutes=minutes_text(one.minutes) + ("" if one.until else ", not over"),
         lost=minutes_text(one.lost_min),
@@ -319,7 +326,7 @@ def _action(one: ReportedAction, zone: ZoneInfo) -> ActionLine:
         word = "held" if one.held else "missed"
         prediction = f"{word}, mean error {100 * one.error_ratio:.1f} %"
     return ActionLine(
-        at=_moment(one.at, zone),
+        at=moment_text(one.at, zone),
         resource=one.resource,
         summary=plain_name(one.summary),
         brought=tuple(map(_rate, one.rates)),
@@ -344,7 +351,7 @@ def _full_day(one: ReportedFullDay) -> FullDayLine:
     )
 
 
-def _moment(at: datetime, zone: ZoneInfo) -> str:
+def moment_text(at: datetime, zone: ZoneInfo) -> str:
     """With the offset, which tells the two hours of a night apart that come twice."""
     local = at.astimezone(zone)
     hours, rest = divmod(round((local.utcoffset() or at - at).total_seconds() / 60), HOUR_MIN)

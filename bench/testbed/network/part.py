@@ -18,11 +18,11 @@ class Effort:
 
     window_s: float
     pings: int
-    agent_s: float
+    agent_s: float = 60.0
 
 
-WHOLE = Effort(window_s=5.0, pings=200, agent_s=60.0)
-SHORT = Effort(window_s=2.0, pings=100, agent_s=20.0)
+WHOLE = Effort(window_s=5.0, pings=200)
+SHORT = Effort(window_s=2.0, pings=100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

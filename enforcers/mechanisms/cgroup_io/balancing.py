@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from enforcers.change import FileWrite
-from enforcers.contract import Allocation, ReservationMode, ResourceSpec, Unit
+from enforcers.contract import Allocation, CorrectedModel, ReservationMode, ResourceSpec, Unit
 from enforcers.errors import StateError
 from enforcers.executor import Executor
 from enforcers.following import PERIOD_S
@@ -125,6 +125,11 @@ class Balancing:
             if (wanted := ground.controls[item.id]).weight is not None
         }
         self._limits.renew(ground.kept, ground.spec.unit, self.standing.limits)
+
+    @property
+    def corrected(self) -> CorrectedModel | None:
+        """That the device does less than is stated; None where it is not known to."""
+        return self._device.corrected
 
     def look_at_all(self, clock_s: Clock) -> None:
         """Read every group, so that its waiting shows in the first period in which it waits."""

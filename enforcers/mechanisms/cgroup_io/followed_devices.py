@@ -6,7 +6,7 @@ Imported once there is one, for most of what is below it is needed nowhere else.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from enforcers.contract import Allocation, ResourceSpec, Unit
+from enforcers.contract import Allocation, CorrectedModel, ResourceSpec, Unit
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.joint_post import Post
@@ -48,6 +48,11 @@ class FollowedDevices:
         """The parts of limits that the loop has set, for whatever policy."""
         known = self._followed.get(device)
         return {} if known is None else known[1].standing.limits
+
+    def corrected(self, device: str) -> CorrectedModel | None:
+        """That it does less than is stated; None where that is not known."""
+        known = self._followed.get(device)
+        return None if known is None else known[1].corrected
 
     def is_divided(self, spec: ResourceSpec, device: str) -> bool:
         """Whether the host has a part of the datastore, which takes a model to hold it to."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from enforcers.contract import (
     Allocation,
+    CorrectedModel,
     MechanismSupport,
     Outcome,
     ReservationMode,
@@ -84,6 +85,9 @@ class CgroupIo:
             selectors=(CGROUP, *NAMING),
             holds=shortfalls.holds(has_iocost=mount is not None and self._has_iocost(mount)),
         )
+
+    def corrected(self, device: str) -> CorrectedModel | None:
+        return None if self._followed is None else self._followed.corrected(device)
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> IoObserved:
         known = self._finding.places(desired.allocations)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from enforcers.contract import Unit
+from enforcers.contract import CorrectedModel, Unit
 from enforcers.executor import Executor
 from enforcers.following import PERIOD_S
 from enforcers.host_fs import HostFs
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 _WORTH_RATIO = 0.005
 # A host's part goes to and fro with each half second's latency.
 _PART_WORTH_RATIO = 0.008
+# A device that does this part of what is stated does it: a total is not measured more exactly.
+_STATED_RIGHT_RATIO = 0.95
 # Of I/O beside the workloads', what the two readings differ by, and what is always left of it.
 _NOISE_RATIO = 0.03
 _LEFT_RATIO = 0.05
@@ -54,6 +56,7 @@ class WatchedDevice:
         self._written = stated if written is None else written
         self._before: DiskCount | None = None
         self._troubled_since_s: float | None = None
+        self._correction: CorrectedModel | None = None
         self._is_pressed = False
         self._grip = Grip()
         self._pile = Pile()
@@ -89,6 +92,13 @@ class WatchedDevice:
     def is_pressed(self) -> bool:
         """Whether requests may pile up in the device; groups are counted only then."""
         return self._is_pressed
+
+    @property
+    def corrected(self) -> CorrectedModel | None:
+        """That the device does less than the policy states; None where it is not known to."""
+        if self._correction is None:
+            return None
+        return replace(self._correction, model=self._track.capacity)
 
     @property
     def no_grip(self) -> str | None:
@@ -144,11 +154,12 @@ class WatchedDevice:
             return
         ratio = self._drained(seen, (now.ios - before.ios) / seen.elapsed_s)
         self._write(executor, self._base, self._track.capacity * ratio)
-        self._tell(former, now.at_s, seen)
+        self._tell(former, now.at_s, unit, seen)
 
     def _follow_part(self, executor: Executor, seen: Look, part: Part) -> None:
         """The host's part, less what helps to drain what all hosts have piled up."""
         self._pile = Pile()
+        self._correction = None
         if self._base is None:
             return
         latency_ms = 1000 * seen.queue / seen.total if seen.total > 0 else None
@@ -195,9 +206,11 @@ class WatchedDevice:
         elif self._troubled_since_s is None:
             self._troubled_since_s = now_s - seen.elapsed_s
 
-    def _tell(self, former: float, now_s: float, seen: Look) -> None:
-        """Log a correction of the capacity; that something is drained is nothing to tell."""
+    def _tell(self, former: float, now_s: float, unit: Unit, seen: Look) -> None:
+        """Note and log a correction; that something is drained is nothing to tell."""
         capacity = self._track.capacity
+        if capacity >= self._track.stated:
+            self._correction = None
         facts = {
             "device": self._observed.device,
             "stated": round(self._track.stated),
@@ -207,5 +220,23 @@ class WatchedDevice:
         if capacity < former:
             after_s = round(now_s - (self._troubled_since_s or now_s), 1)
             log.info("model corrected", extra=facts | {"after_s": after_s})
+            self._note_correction(unit, real=seen.total, after_s=after_s)
         elif former <= self._track.stated < capacity:
             log.info("model raised above what is stated", extra=facts)
+
+    def _note_correction(self, unit: Unit, *, real: float, after_s: float) -> None:
+        """The newest measurement counts, and how long the first correction took.
+
+        A step upward that is taken back says nothing of what is stated.
+        """
+        if real > _STATED_RIGHT_RATIO * self._track.stated:
+            return
+        first = self._correction
+        self._correction = CorrectedModel(
+            device=self._observed.device,
+            unit=unit,
+            stated=self._track.stated,
+            real=real,
+            model=self._track.capacity,
+            after_s=after_s if first is None else first.after_s,
+        )
