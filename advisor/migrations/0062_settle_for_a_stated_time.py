@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='rolloutterms',
             name='settle_s',
-            field=models.FloatField(default=300.0, validators=[django.core.validators.MinValueValidator(1.0)]),
+            field=models.FloatField(db_default=300.0, default=300.0, validators=[django.core.validators.MinValueValidator(1.0)]),
         ),
     ]

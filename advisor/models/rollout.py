@@ -32,7 +32,9 @@ class RolloutTerms(models.Model):
     stage_s = models.FloatField(default=STAGE_S, validators=[MinValueValidator(1.0)])
     longest_s = models.FloatField(default=LONGEST_STAGE_S, validators=[MinValueValidator(1.0)])
     goes_on_unsure = models.BooleanField(default=False)
-    settle_s = models.FloatField(default=SETTLE_S, validators=[MinValueValidator(1.0)])
+    settle_s = models.FloatField(
+        default=SETTLE_S, db_default=SETTLE_S, validators=[MinValueValidator(1.0)]
+    )
     stopped_at = models.DateTimeField(null=True, blank=True)
     stopped_by = models.CharField(max_length=150, blank=True)
     stop_reason = models.TextField(blank=True)
