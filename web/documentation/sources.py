@@ -39,8 +39,9 @@ def root() -> Path:
 
 @cache
 def page_paths() -> tuple[str, ...]:
-    """The paths of all pages below the root, in order."""
-    return (*_found(PATTERNS), DECISIONS)
+    """The paths of all pages below the root, in order; none where nobody brought them along."""
+    found = _found(PATTERNS)
+    return (*found, DECISIONS) if HOME in found else ()
 
 
 @cache
