@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
@@ -122,3 +123,14 @@ def test_pages_of_a_folder_need_no_server(built: Path) -> None:
     assert "<form" not in text
     assert "<script" not in text
     assert 'href="/' not in text
+
+
+@pytest.mark.slow
+def test_no_page_has_an_id_twice(built: Path) -> None:
+    twice = {
+        str(page.relative_to(built)): [name for name, count in ids.items() if count > 1]
+        for page in built.rglob("index.html")
+        if (ids := Counter(re.findall(r' id="([^"]+)"', page.read_text()))).total() > len(ids)
+    }
+
+    assert twice == {}
