@@ -40,8 +40,8 @@ def commands_page() -> Iterator[str]:
             yield from _of_parser(parser, f"sluice {name}", hidden=DJANGO_OPTIONS)
     yield "## The agent"
     yield "`sluice-enforcer` runs on each host. These options stand before a command:"
-    parser = command_line.parser(cli.DEFAULT_CONFIG)
-    yield from _of_parser(parser, "sluice-enforcer", hidden=set(), level="###")
+    agent = command_line.parser(cli.DEFAULT_CONFIG)
+    yield from _of_parser(agent, "sluice-enforcer", hidden=set(), level="###")
 
 
 def _of_parser(
