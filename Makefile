@@ -24,7 +24,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline adviso
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs lock clean
+.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -59,6 +59,9 @@ deb: ## build the agent's Debian package into dist/
 image: ## build the agent's container image into dist/, of the Debian that `make testbed-programs` obtains
 	@scripts/image.py dist
 
+docs: setup ## build the documentation as a folder of HTML, dist/docs; a broken link is an error
+	@SLUICE_SECRET_KEY=unused $(BIN)/python scripts/docs.py dist/docs
+
 check: setup ## format, lint, import contracts, types, dead code, missing migrations
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
@@ -69,6 +72,7 @@ check: setup ## format, lint, import contracts, types, dead code, missing migrat
 	@SLUICE_SECRET_KEY=unused $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 	@SLUICE_SECRET_KEY=unused $(BIN)/python manage.py openapi --check docs/openapi.json
 	@$(BIN)/python scripts/api_client.py --check
+	@$(BIN)/python scripts/reference.py --check
 
 test-fast: setup ## the quick tests that need no service
 	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile

@@ -149,3 +149,10 @@ def test_readme_connects_a_collector_with_at_most_five_lines(collector: str) -> 
     if block.startswith("["):
         output = tomllib.loads(block)["outputs"]["influxdb_v2"]
         assert [sorted(one) for one in output] == [["token", "urls"]]
+
+
+def test_readme_is_short_and_begins_with_two_commands() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+
+    assert lines[2:6] == ["```", "make run", "sudo make demo", "```"]
+    assert len(lines) <= 120

@@ -108,7 +108,7 @@ def test_help_of_our_commands_is_about_the_product_and_offers_json(name):
     text = command.create_parser("sluice", name).format_help()
 
     assert not any(f"--{option}" in text for option in ("pythonpath", "settings", "verbosity"))
-    # The README names those without.
+    # docs/operations.md names those without.
     assert ("--json" in text) is (name not in {"run", "esxtop", "udp", "completion", "openapi"})
 
 

@@ -97,11 +97,13 @@ TEXTS = {
     "key": "level",
     "name": "000-test-1",
     "secret": "nobody-knows-it",
+    "slug": "backup",
     "uidb36": "1",
 }
 
 PUBLIC = {
     "login", "health-live", "health-ready", "health-evaluation", "health", "ping",
+    "docs", "docs-page", "docs-search", "docs-file",
     # Without a token of its organisation the script only says why it does nothing.
     "join",
 }  # fmt: skip

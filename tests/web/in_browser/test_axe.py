@@ -21,6 +21,9 @@ MORE = {
     "not there": "/no-such-page/",
     "studies": "/replay/",
     "study": "/replay/sioc-nfs-shares/",
+    "documentation": "/docs/",
+    "long page of it": "/docs/settings/",
+    "search of it": "/docs/search?q=lease",
 }
 """Pages that are of no organisation."""
 OPENED = (

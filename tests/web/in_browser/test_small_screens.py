@@ -113,6 +113,10 @@ def paths(resource: Resource) -> list[str]:
         "/search/?q=customer",
         "/search/?q=nothing-of-this-name",
         "/no-such-page/",
+        "/docs/",
+        "/docs/settings/",
+        "/docs/troubleshooting/",
+        "/docs/search?q=lease",
     ]
 
 
