@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -39,13 +40,11 @@ class Machine:
 
     def suffer(self, schedule: Schedule) -> None:
         """Everything of a schedule; returns when the last fault is over."""
-        threads = [
-            Thread(target=self._suffer, args=(schedule.seed, fault)) for fault in schedule.faults
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(len(schedule.faults)) as pool:
+            done = [pool.submit(self._suffer, schedule.seed, fault) for fault in schedule.faults]
+        for one in done:
+            # What could not be made to happen ends the run.
+            one.result()
 
     def _suffer(self, seed: int, fault: Fault) -> None:
         time.sleep(fault.at_s)

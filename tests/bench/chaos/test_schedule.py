@@ -1,8 +1,9 @@
-"""What goes wrong in a scenario follows from its seed, and the first twelve seeds have all kinds."""
+"""What goes wrong in a scenario follows from its seed, and the first twelve have all kinds."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_kills_come_in_pairs_and_triples_of_different_parts_within_seconds() -> 
     for faults in only_kills:
         assert len({fault.target for fault in faults}) == len(faults)
         begins = [fault.at_s for fault in faults]
-        gaps = [later - earlier for earlier, later in zip(begins, begins[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(begins)]
         assert all(0 <= gap <= LONGEST_GAP_S for gap in gaps)
 
 
