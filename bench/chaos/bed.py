@@ -17,7 +17,7 @@ from bench.chaos.volatile_disk import VolatileDisk
 from bench.chaos.writer import SENDERS, Writer
 from config.paths import DataDir
 
-DISK_BYTES = 4 * 2**30
+DISK_BYTES = 8 * 2**30
 WINDOW_S = 2.0
 """Resources are judged by windows of so long here, 10 s otherwise: a new state is there sooner."""
 DISKS = 3 * SENDERS
@@ -94,16 +94,18 @@ def _clients(data: DataDir) -> tuple[Writer, Agent]:
 
 
 def _found(product: Product) -> int:
-    """How many resources the samples make; they are judged by short windows from now on."""
+    """How many resources are judged by samples; by short windows from now on."""
     deadline = time.monotonic() + FOUND_WITHIN_S
-    while _count(product) < DISKS:
+    while _judged(product) < DISKS:
         if time.monotonic() > deadline:
-            raise RuntimeError(f"only {_count(product)} resources were found")
+            raise RuntimeError(f"only {_judged(product)} resources are judged")
         time.sleep(1.0)
     time.sleep(SETTLED_S)
     product.ask("UPDATE advisor_resource SET window_s = %s", (WINDOW_S,))
-    return _count(product)
+    return _judged(product)
 
 
-def _count(product: Product) -> int:
-    return int(str(product.ask("SELECT count(*) FROM advisor_resource")[0][0]))
+def _judged(product: Product) -> int:
+    """An uplink of which nobody knows the capacity has no state."""
+    count = "SELECT count(*) FROM advisor_resourcestatus WHERE last_window_at IS NOT NULL"
+    return int(str(product.ask(count)[0][0]))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bench.chaos.bed import Bed
+from bench.chaos.inflict import RESTARTED_AFTER_S
 from bench.chaos.results import Result
-from bench.chaos.schedule import Schedule
+from bench.chaos.schedule import Kind, Schedule
 from bench.chaos.verdict import Losses, losses
 
 WATCHED_S = 120.0
@@ -17,6 +18,7 @@ LOOKED_EACH_S = 0.3
 OVERLAP_MS = 60_000
 """Batches of so long before the scenario are looked at again: they may have been lost since."""
 ENDED = "sluice run, which ended by itself"
+_STARTED = {Kind.RESET, Kind.POWER}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ def run(bed: Bed, schedule: Schedule, *, commit: str) -> Result:
     """What became of it."""
     since_ms = time.time_ns() // 10**6 - OVERLAP_MS
     bed.machine.suffer(schedule)
-    found = watch(bed)
+    found = watch(bed, may_end=bool(_STARTED & set(schedule.kinds)))
     if found.back_s is None:
         bring_back(bed)
     return Result(
@@ -44,8 +46,11 @@ def run(bed: Bed, schedule: Schedule, *, commit: str) -> Result:
     )
 
 
-def watch(bed: Bed) -> Return:
-    """Until everything works that has begun since this moment."""
+def watch(bed: Bed, *, may_end: bool = False) -> Return:
+    """Until everything works that has begun since this moment.
+
+    A first start may end for what passes, and is begun again, as a unit of systemd does.
+    """
     began_s, began_at = time.monotonic(), datetime.now(UTC)
     waiting: dict[str, Callable[[], bool]] = {
         "samples": lambda: bed.writer.works_since(began_s),
@@ -56,7 +61,10 @@ def watch(bed: Bed) -> Return:
     last = ""
     while (past_s := time.monotonic() - began_s) < WATCHED_S:
         if not bed.product.is_running:
-            return Return(back_s=None, waits_for=ENDED)
+            if not may_end:
+                return Return(back_s=None, waits_for=ENDED)
+            time.sleep(RESTARTED_AFTER_S)
+            bed.product.start()
         done = [what for what, is_there in waiting.items() if is_there()]
         for what in done:
             del waiting[what]

@@ -14,6 +14,7 @@ from bench.load.reports import REPORT_S
 
 PERIODS_S = {"samples": SAMPLE_S, "document": POLL_S, "report": REPORT_S}
 GOOD = {"samples": 204, "document": 200, "report": 200}
+CPU, MEMORY = "CPU of the product", "memory of the product at the end"
 LAG_S_ASKED = 15.0
 GROWTH_ASKED = 0.05
 """The second half of the time may add so much to the memory of the first."""
@@ -73,7 +74,7 @@ def memory_rows(looks: Sequence[Look]) -> list[Row]:
     slope = slope_mb_per_hour(looks[half:])
     return [
         _told("memory of the product at the begin", "MB", looks[0].bytes / MB),
-        _told("memory of the product at the end", "MB", looks[-1].bytes / MB, note),
+        _told(MEMORY, "MB", looks[-1].bytes / MB, note),
         at_most("growth of its most memory, second half of the time beside the first", "ratio",
                 GROWTH_ASKED, latter / former - 1),
         _told("slope of its memory in the second half", "MB/hour", slope),
@@ -88,7 +89,7 @@ def evaluation_row(p99_s: float | None, *, resources: int) -> Row:
 
 def cpu_row(cores: float) -> Row:
     """What the product took of the machine."""
-    return _told("CPU of the product", "cores", cores)
+    return _told(CPU, "cores", cores)
 
 
 def _told(what: str, unit: str, measured: float | None, note: str = "") -> Row:
