@@ -157,7 +157,7 @@ class Product:
         """The rows of a question to the database, past all of the product."""
         place = f"host={self.data.sockets} user=sluice dbname=sluice connect_timeout=2"
         with psycopg.connect(place, autocommit=True) as connection:
-            connection.execute("SET statement_timeout = '20s'")
+            connection.execute("SET statement_timeout = '60s'")
             rows = connection.execute(query.encode(), values)
             return rows.fetchall() if rows.description else []
 

@@ -81,8 +81,9 @@ def bring_back(bed: Bed) -> None:
         bed.product.stop()
     bed.product.start()
     bed.product.wait_until_ready()
-    while watch(bed).back_s is None:
-        time.sleep(LOOKED_EACH_S)
+    found = watch(bed)
+    if found.back_s is None:
+        raise RuntimeError(f"not even a new start helps; missing: {found.waits_for}")
 
 
 def compare(bed: Bed, *, since_ms: int) -> Losses:
