@@ -45,7 +45,11 @@ class LivingScheduler(PersistentScheduler):
         Otherwise nothing would be queued before that time has come again.
         """
         now = timezone.now()
-        later = [one for one in self.schedule.values() if one.last_run_at > now + CLOCK_SKEW]
+        later = [
+            one
+            for one in self.schedule.values()
+            if one.last_run_at and one.last_run_at > now + CLOCK_SKEW
+        ]
         for entry in later:
             entry.last_run_at = now
         if later:

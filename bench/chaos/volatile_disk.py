@@ -107,8 +107,8 @@ class Server:
     def serve(self) -> None:
         """Until the file is unmounted."""
         while True:
-            ready, _, _ = select.select([self._device, self._words], [], [])
-            if self._words in ready:
+            ready, _, _ = select.select([self._device, self._words.fileno()], [], [])
+            if self._words.fileno() in ready:
                 self._hear()
             if self._device in ready:
                 try:
