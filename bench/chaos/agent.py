@@ -26,7 +26,7 @@ def server_config(url: str, *, token: str, server_key: str, report_key: str) -> 
         timeout_s=TIMEOUT_S,
         ca_file=None,
         token=token,
-        document_key=ServerKey(bytes.fromhex(server_key.rpartition(":")[2])),
+        document_key=ServerKey(public=bytes.fromhex(server_key.rpartition(":")[2])),
         report_key=bytes.fromhex(report_key.rpartition(":")[2]),
     )
 

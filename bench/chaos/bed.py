@@ -108,4 +108,4 @@ def _found(product: Product) -> int:
 def _judged(product: Product) -> int:
     """An uplink of which nobody knows the capacity has no state."""
     count = "SELECT count(*) FROM advisor_resourcestatus WHERE last_window_at IS NOT NULL"
-    return int(str(product.ask(count)[0][0]))
+    return int(product.ask(count)[0][0])

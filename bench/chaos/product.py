@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -28,7 +29,7 @@ PORT = 8464
 SUPERVISOR, SENDER, AGENT, PROBE = "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"
 """By which address each of them reaches the web server; so one can be cut off alone."""
 _OTHERS = ("DATABASE_URL", "REDIS_URL", "SLUICE_DATABASE_ROLE", "SLUICE_SIGNER_SOCKET")
-_STORED = " UNION ALL ".join(
+STORED = " UNION ALL ".join(
     f"SELECT host.name, (extract(epoch FROM sample.time) * 1000)::bigint, '{table}',"
     f" sample.{column} FROM ingest_{table}_sample AS sample"
     "  JOIN ingest_series AS series ON series.id = sample.series_id"
@@ -145,15 +146,15 @@ class Product:
 
     def stored(self, hosts: Sequence[str], *, since_s: float) -> list[Stored]:
         """The rows of these hosts from that time on, as one moment saw them."""
-        found = self.ask(_STORED, {"hosts": list(hosts), "since_s": since_s})
+        found = self.ask(STORED, {"hosts": list(hosts), "since_s": since_s})
         return [
             Stored(host=host, at_ms=at_ms, table=table, number=int(number))
             for host, at_ms, table, number in found
         ]
 
-    def ask(self, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[
-        tuple[object, ...]
-    ]:  # fmt: skip
+    def ask(
+        self, query: str, values: Sequence[object] | Mapping[str, object] = ()
+    ) -> list[tuple[Any, ...]]:
         """The rows of a question to the database, past all of the product."""
         place = f"host={self.data.sockets} user=sluice dbname=sluice connect_timeout=2"
         with psycopg.connect(place, autocommit=True) as connection:
