@@ -43,8 +43,3 @@ class Preload:
         """So many of the next flushes and writes of the database fail with this error."""
         ahead_ns, _, _ = _PAGE.unpack_from(self._page)
         _PAGE.pack_into(self._page, 0, ahead_ns, calls, error)
-
-    @property
-    def calls_left(self) -> int:
-        """Calls that are yet to fail."""
-        return max(0, int(_PAGE.unpack_from(self._page)[1]))

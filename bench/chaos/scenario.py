@@ -72,6 +72,8 @@ def watch(bed: Bed, *, may_end: bool = False) -> Return:
             return Return(back_s=past_s, waits_for=done[-1] if done else last)
         last = ", ".join(waiting)
         time.sleep(LOOKED_EACH_S)
+    if "the agent" in waiting:
+        last += f" ({bed.agent.trouble})"
     return Return(back_s=None, waits_for=last)
 
 

@@ -191,7 +191,7 @@ class VolatileDisk:
     """
 
     def __init__(self, folder: Path, *, size_bytes: int) -> None:
-        self._folder, self._image = folder, folder / "image"
+        self._image = folder / "image"
         self._file, self.mount_point = folder / "disk", folder / "d"
         self._server: subprocess.Popen[bytes] | None = None
         self._words: socket.socket | None = None
