@@ -24,7 +24,7 @@ from config.paths import DataDir
 
 SLUICE = str(Path(sys.executable).with_name("sluice"))
 READY = "Ctrl-C stops everything"
-READY_WITHIN_S = 300.0
+READY_WITHIN_S = 600.0
 PORT = 8464
 SUPERVISOR, SENDER, AGENT, PROBE = "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"
 """By which address each of them reaches the web server; so one can be cut off alone."""
