@@ -65,11 +65,16 @@ class Product:
             )  # fmt: skip
 
     def wait_until_ready(self) -> None:
-        """Raises RuntimeError with what it said if it ends or takes too long."""
+        """A start that ends is begun again, as a unit of systemd does.
+
+        Raises RuntimeError with what it said if it takes too long.
+        """
         deadline = time.monotonic() + READY_WITHIN_S
         while READY not in self.said():
-            if not self.is_running or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 raise RuntimeError(f"sluice run did not start:\n{self.said()[-2000:]}")
+            if not self.is_running:
+                self.start()
             time.sleep(0.2)
 
     def said(self) -> str:
