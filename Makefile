@@ -24,7 +24,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline adviso
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs lock clean
+.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -114,6 +114,12 @@ kernel-rows: setup ## measure the rows that CI keeps for each commit (ARGS="--ke
 
 whole-way: setup ## from a pasted line to a mailed report, on the whole product, on an idle machine (8 minutes; root)
 	SLUICE_WHOLE_WAY=1 $(BIN)/pytest -q tests/whole_way
+
+chaos: setup ## let everything fail by 200 seeds, and see that no sample is lost and all comes back (root; 45 minutes; ARGS="--seeds 1-20 --json FILE")
+	@$(BIN)/python -m bench.chaos $(ARGS)
+
+load: setup ## play 1,000 agents and 10,000 series on the whole product (ARGS="--minutes 10 --json FILE")
+	@$(BIN)/python -m bench.load $(ARGS)
 
 test-api: setup ## let schemathesis ask every operation of the API 20 things that are described and 20 that are not
 	SLUICE_API_CASES=20 $(BIN)/pytest -q $(PARALLEL) --dist load tests/web/api/test_schemathesis.py

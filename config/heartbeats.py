@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import redis
@@ -15,6 +16,9 @@ from django.utils import timezone
 from advisor.pipeline.work_figures import note_life
 
 log = logging.getLogger(__name__)
+
+CLOCK_SKEW = timedelta(minutes=1)
+"""By so much the clocks of machines may differ, and a clock be corrected without notice."""
 
 
 @heartbeat_sent.connect(weak=False)
@@ -31,8 +35,27 @@ class LivingScheduler(PersistentScheduler):
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Queue what is due; the seconds until the next look."""
         _note_life(f"scheduler@{socket.gethostname()}", kind="scheduler", queues=())
+        self._forget_what_is_to_come()
         wait_s: float = super().tick(*args, **kwargs)
         return wait_s
+
+    def _forget_what_is_to_come(self) -> None:
+        """Go on from now where the clock was ahead before, and somebody set it back.
+
+        Otherwise nothing would be queued before that time has come again.
+        """
+        now = timezone.now()
+        later = [
+            one
+            for one in self.schedule.values()
+            if one.last_run_at and one.last_run_at > now + CLOCK_SKEW
+        ]
+        for entry in later:
+            entry.last_run_at = now
+        if later:
+            log.warning("the clock was set back", extra={"entries": len(later)})
+            # Looks are planned anew.
+            self._heap = None
 
 
 def _note_life(name: str, *, kind: str, queues: Sequence[str]) -> None:

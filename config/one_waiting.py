@@ -24,18 +24,23 @@ from advisor.pipeline.work_figures import QUEUED_AT
 log = logging.getLogger(__name__)
 
 SOCKET_TIMEOUT_S = 5.0
+CLOCK_SKEW_S = 60.0
+"""By so much the clocks of machines may differ."""
 REMEMBERED_S = 86_400.0
 """How long the time at which a subject was last queued is kept."""
 
 _MARK = """
 local held = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0')
-if held > tonumber(ARGV[2]) then return 0 end
+if held > tonumber(ARGV[2]) and held <= tonumber(ARGV[4]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
 if held > 0 then return 2 end
 return 1
 """
-"""0: a message waits; 1: the mark is set; 2: the same, and an expired message may be queued."""
+"""0: a message waits; 1: the mark is set; 2: the same, and an expired message may be queued.
+
+A mark that lasts longer than any of now was set while the clock was ahead, and counts for nothing.
+"""
 WAITS, EXPIRED = 0, 2
 
 
@@ -58,7 +63,8 @@ class OneWaiting(Task[Any, Any]):
             return super().apply_async(args, kwargs, **options)
         subject, now = _subject(args), time.time()
         keys = (self._waiting_key, self._queued_key)
-        marked = _client().eval(_MARK, 2, *keys, subject, now, now + expires_s)
+        until, latest = now + expires_s, now + expires_s + CLOCK_SKEW_S
+        marked = _client().eval(_MARK, 2, *keys, subject, now, until, latest)
         if marked == WAITS:
             return None
         if marked == EXPIRED:
@@ -84,7 +90,10 @@ class OneWaiting(Task[Any, Any]):
 
     def last_queued(self) -> dict[int, float]:
         """When each subject was last queued, in seconds since the epoch; subjects are numbers."""
-        _client().zremrangebyscore(self._queued_key, "-inf", time.time() - REMEMBERED_S)
+        now = time.time()
+        _client().zremrangebyscore(self._queued_key, "-inf", now - REMEMBERED_S)
+        # What was queued while the clock was ahead would have no turn before that time has come.
+        _client().zremrangebyscore(self._queued_key, now + CLOCK_SKEW_S, "+inf")
         found: list[tuple[bytes, float]] = _client().zrange(  # type: ignore[assignment]
             self._queued_key, 0, -1, withscores=True
         )  # with scores it answers pairs, which its types do not say

@@ -173,6 +173,8 @@ def first_samples(resources: Collection[Resource], *, now: datetime) -> dict[int
     return found
 
 
+CLOCK_SKEW = timedelta(minutes=1)
+"""What is judged further ahead was judged while the clock was ahead; see `pipeline.rejudge`."""
 LOOK_AGAIN = timedelta(seconds=30)
 """So long after a look there is another one, with a new window or without."""
 
@@ -209,9 +211,9 @@ def _looked_at(resources: Sequence[Resource], *, now: datetime) -> dict[int, dat
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT resource_id, judged_until FROM advisor_resourcestatus AS status"
-            " WHERE resource_id = ANY(%s::bigint[]) AND judged_until IS NOT NULL"
+            " WHERE resource_id = ANY(%s::bigint[]) AND judged_until <= %s"
             " AND looked_at > %s AND NOT EXISTS ("
             " SELECT FROM advisor_latechange AS late WHERE late.resource_id = status.resource_id)",
-            [array_of(one.pk for one in resources), now - LOOK_AGAIN],
+            [array_of(one.pk for one in resources), now + CLOCK_SKEW, now - LOOK_AGAIN],
         )
         return dict(cursor.fetchall())

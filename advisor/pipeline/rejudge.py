@@ -23,7 +23,7 @@ from advisor.history.level_store import forget_points, write_ends
 from advisor.history.levels import read_windows
 from advisor.history.recordset import write_rows
 from advisor.history.stored.retention import exact_since
-from advisor.history.whole_windows import first_samples
+from advisor.history.whole_windows import CLOCK_SKEW, first_samples, last_window_end
 from advisor.models import (
     Attachment,
     DetectorCheckpoint,
@@ -96,13 +96,19 @@ def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None
     """Go back with each of these, which are locked, whose judged windows late samples changed.
 
     Changes of windows that are still to be judged are forgotten: they will be judged with them.
+    So with those of which windows were judged that are yet to come, for the clock was ahead.
     """
     found = _changes(statuses)
-    if not found:
+    ahead = {
+        one.pk for one in statuses if one.judged_until and one.judged_until > now + CLOCK_SKEW
+    }
+    if not found and not ahead:
         return
     kept = exact_since({one.resource.organisation_id for one in statuses}, now=now)
     for status in statuses:
         changed_from = found.get(status.resource_id)
+        if status.pk in ahead:
+            changed_from = _come_back(status, changed_from, now=now)
         if changed_from is None or status.is_rejudging:
             continue
         # States whose samples are gone stay as they are.
@@ -111,13 +117,29 @@ def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None
         if begin < (status.judged_until or begin):
             checkpoint = _checkpoint_before(status, begin, since=since)
             restart = begin if checkpoint is None else checkpoint.at
-            if not _is_due(status, restart, now=now):
+            if status.pk not in ahead and not _is_due(status, restart, now=now):
                 continue
             _rewind(status, checkpoint, begin, now=now)
         # Those that came since were read with the others; who came later stays.
         LateChange.objects.filter(
             resource=status.resource_id, changed_from__gte=changed_from
         ).delete()
+
+
+def _come_back(
+    status: ResourceStatus, changed_from: datetime | None, *, now: datetime
+) -> datetime:
+    """Leave the windows that are yet to come; gives from when on samples are missing.
+
+    They were judged without samples, and so were those since the last one that had some.
+    """
+    end = last_window_end(now, status.resource.window_s)
+    known = min(end, status.last_window_at or end)
+    # What is judged again anyway goes on from there.
+    status.judged_until = known if status.is_rejudging else end
+    if status.history_until is not None:
+        status.history_until = min(status.history_until, end)
+    return known if changed_from is None else min(known, changed_from)
 
 
 def leave_lost(statuses: Iterable[ResourceStatus], *, now: datetime) -> None:

@@ -26,6 +26,7 @@ from advisor.models import (
 from advisor.tasks import (
     advise_everywhere,
     detect_everywhere,
+    detect_group,
     detect_resource,
     learn_everywhere,
     learn_threshold,
@@ -180,6 +181,30 @@ def test_mark_of_a_message_that_a_killed_worker_took_ends_with_its_expiry(
 
     assert detect_resource.apply_async((1,)) is not None
     assert len(waiting(queue, "evaluate")) == 1
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["done", "taken by a killed worker"])
+def test_subject_has_its_turn_after_the_clock_was_an_hour_ahead(
+    queue: str, clock: Callable[[float], None], resources: list[Resource], monkeypatch, taken: bool
+) -> None:
+    monkeypatch.setattr("advisor.tasks.time.time", one_waiting.time.time)
+    clock(3600.0)
+    detect_everywhere()
+    sent = waiting(queue, "evaluate")
+    if not taken:
+        # It was done, an hour ahead.
+        detect_group.before_start("id", sent[0].args, {})
+    empty_list(queue, "evaluate")
+
+    clock(-3600.0)
+    detect_everywhere()
+
+    assert waiting(queue, "evaluate") == sent
+
+
+def empty_list(queue: str, name: str) -> None:
+    with redis.Redis.from_url(queue) as client:
+        client.delete(name)
 
 
 def test_message_that_could_not_be_sent_leaves_no_mark(queue: str) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from advisor.models import DetectorCheckpoint
 from advisor.pipeline.amend import alike
+from advisor.pipeline.detect import detect
 from advisor.pipeline.rejudge import thin_checkpoints
-from tests.advisor.deliveries import HOSTS, START, Delivery, Lun, in_one_go, live
+from tests.advisor.deliveries import HOSTS, START, STEP, Delivery, Lun, in_one_go, live
 
 LOW_MS, HIGH_MS = 5.0, 60.0
 
@@ -92,6 +93,27 @@ def test_named_deliveries_end_like_an_import(deliveries: list[Delivery]) -> None
     assert [one["peak_value"] for one in found] == pytest.approx([HIGH_MS, HIGH_MS])
     victims = [{victim["workload"] for victim in one["victims"]} for one in found]
     assert victims == [{"db", "web"}, {"db", "web"}]
+
+
+@pytest.mark.django_db
+def test_windows_are_judged_on_at_once_after_the_clock_was_an_hour_ahead() -> None:
+    expected = Lun(TWICE)
+    expected.play(in_one_go(expected.steps), look_each=10_000)
+    found = Lun(TWICE)
+
+    for step in range(found.steps):
+        now = START + step * STEP + timedelta(seconds=1)
+        # In the first incident.
+        clock = now + timedelta(hours=1) if 10 <= step < 13 else now
+        for host in HOSTS:
+            found.send(Delivery(after=step, host=host, steps=(step,)), now=clock)
+        status = detect(resource=found.resource, now=clock)
+
+    assert status.last_window_at == START + (found.steps - 1) * STEP
+    assert not status.is_rejudging
+    found.settle(now + timedelta(minutes=1))
+    assert found.states() == expected.states()
+    assert alike(found.incidents(), expected.incidents())
 
 
 @pytest.mark.django_db
