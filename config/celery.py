@@ -8,6 +8,7 @@ from kombu import Queue
 
 # Their receivers note what tasks and workers do.
 import config.heartbeats  # noqa: F401
+import config.task_log  # noqa: F401
 import config.work_record  # noqa: F401
 from config.queues import LONGEST_TASK_S, QUEUES, QueueLimits, route
 

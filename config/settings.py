@@ -8,6 +8,7 @@ from config import env
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
 from config.encryption_keys import encryption_keys
+from config.log_format import log_configuration
 from config.mail import mail_server
 from config.move_command import move_command
 from config.oidc import oidc_provider
@@ -275,10 +276,7 @@ WHITENOISE_USE_FINDERS = True
 
 # --- Logs
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"key_value": {"()": "config.log_format.KeyValueFormatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "key_value"}},
-    "root": {"handlers": ["stderr"], "level": env.text("SLUICE_LOG_LEVEL", "INFO")},
-}
+LOGGING = log_configuration(
+    level=env.text("SLUICE_LOG_LEVEL", "INFO"),
+    log_format=env.choice("SLUICE_LOG_FORMAT", "text", ("text", "json")),
+)

@@ -29,6 +29,8 @@ TIMEOUT_S = 2.0
 
 PROCESSES = "sluice:processes"
 RUNNING = "sluice:running"
+ASKED = "sluice:asked:"
+ASKER_KEPT_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +181,20 @@ def answers() -> bool:
         return False
 
 
+def keep_asker(what: str, request_id: str) -> None:
+    """Keep for an hour which request asked for work that a task finds in the database."""
+    _client().set(f"{ASKED}{what}", request_id, ex=ASKER_KEPT_S)
+
+
+def take_asker(what: str) -> str:
+    """The request that asked for this work; empty if nobody noted one."""
+    return _client().getdel(f"{ASKED}{what}") or ""
+
+
 QUEUED_AT = "queued_at"
 """The header of a message that says when it was sent, in seconds since the epoch."""
+REQUEST_ID = "sluice_request_id"
+"""The header with the id of the request that the task goes back to, if there is one."""
 
 
 def _waited_s(message: str | None, now: datetime) -> float | None:
