@@ -481,6 +481,14 @@ def send_messages(organisation_id: int) -> None:
 
 
 @shared_task
+def check_in() -> None:
+    """Say outside that Sluice is healthy, or what is wrong."""
+    from advisor.reports import check_in as outside
+
+    outside.check_in(now=timezone.now())
+
+
+@shared_task
 def report_everywhere() -> None:
     """Queue the organisations with a report that is due to be sent."""
     from advisor.reports import subscriptions

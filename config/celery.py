@@ -52,6 +52,9 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }
+if settings.CHECK_IN_URL:
+    # Whoever watches expects it once a minute.
+    BEAT_SCHEDULE["check-in"] = {"task": "advisor.tasks.check_in", "schedule": 60.0}
 if settings.MOVE_COMMAND:
     # A violated reservation must be fixed within five minutes.
     BEAT_SCHEDULE["carry-out"] = {"task": "advisor.tasks.carry_out_everywhere", "schedule": 10.0}

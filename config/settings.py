@@ -5,6 +5,7 @@ from functools import cache
 import dj_database_url
 
 from config import env
+from config.check_in import check_in_url
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
 from config.encryption_keys import encryption_keys
@@ -258,6 +259,10 @@ DEFAULT_FROM_EMAIL = env.text("SLUICE_MAIL_FROM", "sluice@localhost")
 # Where people reach the pages, for links in messages; without it they have none.
 PUBLIC_URL = env.text("SLUICE_URL", "").rstrip("/")
 NOTIFY_INSIDE = env.boolean("SLUICE_NOTIFY_INSIDE", default=False)
+
+# --- Who watches from outside
+
+CHECK_IN_URL = check_in_url(env.secret("SLUICE_CHECK_IN_URL"))
 
 # --- Sources that Sluice reads by itself
 

@@ -9,7 +9,15 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from advisor.core.health.checks import checks
-from advisor.core.health.figures import Backups, Evaluation, Figures, QuotaUse, Spread, Work
+from advisor.core.health.figures import (
+    Backups,
+    CheckIn,
+    Evaluation,
+    Figures,
+    QuotaUse,
+    Spread,
+    Work,
+)
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -38,6 +46,7 @@ class _Figures(Collector):
             yield from _work(figures.work)
         yield from _storage(figures)
         yield from _backups(figures.backups)
+        yield from _check_in(figures.check_in)
         yield _gauge("failed_work", "Tasks that have not succeeded since", figures.failing)
         about = "Tasks of no organisation that have not succeeded since"
         yield _gauge("failed_work_of_installation", about, figures.failing_installation)
@@ -116,6 +125,15 @@ def _backups(found: Backups | None) -> Iterator[Metric]:
     about = "How long the oldest piece of the database's log waits for the target; 0: none waits"
     yield _gauge("backup_log_waiting_seconds", about, found.log_waiting_s or 0.0)
     yield _gauge("backup_failed", "1 if the last full backup failed", found.has_failed)
+
+
+def _check_in(found: CheckIn | None) -> Iterator[Metric]:
+    if found is None:
+        return
+    if found.good_s is not None:
+        about = "Time since it was last said outside that all is well"
+        yield _gauge("check_in_age_seconds", about, found.good_s)
+    yield _gauge("check_in_faults", "Faults that were told outside instead", found.faults)
 
 
 def _gauge(name: str, about: str, value: float) -> Metric:

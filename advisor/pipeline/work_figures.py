@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -30,6 +30,7 @@ TIMEOUT_S = 2.0
 PROCESSES = "sluice:processes"
 RUNNING = "sluice:running"
 ASKED = "sluice:asked:"
+CHECK_IN = "sluice:check-in"
 ASKER_KEPT_S = 3600
 
 
@@ -41,6 +42,16 @@ class Beat:
     kind: str
     queues: tuple[str, ...]
     at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedIn:
+    """The newest check-in outside: when, what was said, and what came of it."""
+
+    at: float
+    was_taken: bool
+    faults: int
+    answer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +200,25 @@ def keep_asker(what: str, request_id: str) -> None:
 def take_asker(what: str) -> str:
     """The request that asked for this work; empty if nobody noted one."""
     return _client().getdel(f"{ASKED}{what}") or ""
+
+
+def keep_check_in(said: CheckedIn) -> None:
+    """Keep it as the newest, and as the newest good one if it is."""
+    text = json.dumps(asdict(said))
+    with _client().pipeline(transaction=True) as pipe:
+        pipe.hset(CHECK_IN, "newest", text)
+        if said.was_taken and not said.faults:
+            pipe.hset(CHECK_IN, "good", text)
+        pipe.execute()
+
+
+def check_ins() -> tuple[CheckedIn | None, CheckedIn | None]:
+    """The newest check-in, and the newest that said that all is well and was taken."""
+    newest, good = _client().hmget(CHECK_IN, "newest", "good")
+    return (
+        CheckedIn(**json.loads(newest)) if newest else None,
+        CheckedIn(**json.loads(good)) if good else None,
+    )
 
 
 QUEUED_AT = "queued_at"
