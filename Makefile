@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or root or guests or vcenter or libvirt
+SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or prometheus or root or guests or vcenter or libvirt
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 # What a file prepares, such as a guest, is there once; the order is that of tests/conftest.py, what

@@ -29,6 +29,8 @@ TIMEOUT_S = 2.0
 
 PROCESSES = "sluice:processes"
 RUNNING = "sluice:running"
+TASK_RUNS, TASK_SECONDS = "sluice:task-runs", "sluice:task-seconds"
+TASK_FAILURES = "sluice:task-failures"
 ASKED = "sluice:asked:"
 CHECK_IN = "sluice:check-in"
 ASKER_KEPT_S = 3600
@@ -62,6 +64,16 @@ class Run:
     subject: str
     seconds: float
     is_running: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTotal:
+    """What one kind of task did since the queue's server has kept it: counters that only grow."""
+
+    task: str
+    runs: int
+    seconds: float
+    failures: int
 
 
 def note_life(*, name: str, kind: str, queues: Sequence[str], now: datetime) -> None:
@@ -100,7 +112,31 @@ def note_end(*, run: str, task: str, subject: str, seconds: float | None, now: d
             pipe.zadd(key, {f"{task}/{subject}": seconds}, gt=True)
             pipe.zremrangebyrank(key, 0, -SLOWEST_KEPT - 1)
             pipe.expire(key, KEPT_S)
+            pipe.hincrby(TASK_RUNS, task, 1)
+            pipe.hincrbyfloat(TASK_SECONDS, task, seconds)
         pipe.execute()
+
+
+def note_failure(*, task: str) -> None:
+    """Count that a run of the task failed."""
+    _client().hincrby(TASK_FAILURES, task, 1)
+
+
+def task_totals() -> tuple[TaskTotal, ...]:
+    """Every task that ran or failed since the queue's server began, by name."""
+    with _client().pipeline(transaction=False) as pipe:
+        for key in (TASK_RUNS, TASK_SECONDS, TASK_FAILURES):
+            pipe.hgetall(key)
+        runs, seconds, failures = pipe.execute()
+    return tuple(
+        TaskTotal(
+            task=task,
+            runs=int(runs.get(task, 0)),
+            seconds=float(seconds.get(task, 0.0)),
+            failures=int(failures.get(task, 0)),
+        )
+        for task in sorted({*runs, *failures})
+    )
 
 
 def slowest_run(*, now: datetime) -> Run | None:

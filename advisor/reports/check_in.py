@@ -97,15 +97,14 @@ def _lives(now: datetime) -> list[Life]:
     def newest(name: str, at: list[float]) -> Life:
         return Life(name=name, silent_s=max(0.0, now.timestamp() - max(at)) if at else None)
 
+    workers = {
+        f"the worker of {queue.name}": [one.at for one in beats if queue.name in one.queues]
+        for queue in settings.WORK_QUEUES
+    }
+    schedulers = [one.at for one in beats if one.kind == "scheduler"]
     return [
-        *(
-            newest(
-                f"the worker of {queue.name}",
-                [one.at for one in beats if queue.name in one.queues],
-            )
-            for queue in settings.WORK_QUEUES
-        ),
-        newest("the scheduler", [one.at for one in beats if one.kind == "scheduler"]),
+        *(newest(name, at) for name, at in workers.items()),
+        newest("the scheduler", schedulers),
     ]
 
 

@@ -164,8 +164,9 @@ class Figures:
     """All of it, as one organisation sees it.
 
     `work` is None if the queue's server does not answer, `backups` if Sluice makes none,
-    `check_in` if nobody watches outside. `failures` are the newest ones, those that still fail first. `failing` counts all that still
-    fail and belong to the organisation, `failing_installation` those that belong to none, whoever
+    `check_in` if nobody watches outside. `failures` are the newest ones, those that still fail
+    first. `failing` counts all that still fail and belong to the organisation,
+    `failing_installation` those that belong to none, whoever
     may see their reasons.
     """
 
