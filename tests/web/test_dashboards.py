@@ -124,6 +124,23 @@ def test_every_figure_and_label_of_panels_and_alarms_is_shown(shown: Shown) -> N
     assert found == []
 
 
+@pytest.mark.valkey
+def test_document_lists_every_figure_of_the_service_with_its_labels(shown: Shown) -> None:
+    table = (DOCS / "monitoring.md").read_text().partition("## Figures")[2].partition("## ")[0]
+    documented: Shown = {}
+    for names, labels in re.findall(r"^\| (`sluice_[^|]*) \| ([^|]*) \|", table, re.MULTILINE):
+        every, own = re.findall(r"`(\w+)`", names), re.findall(r"`(\w+)`", labels)
+        # Two figures with a label each stand in one row.
+        by_name = names.count("_by_") == len(own) > 1
+        for place, name in enumerate(every):
+            documented[name] = {own[place]} if by_name else set(own)
+    of_service = {name: labels for name, labels in shown.items() if "enforcer" not in name}
+
+    assert documented == {
+        name: labels for name, labels in of_service.items() if "created" not in name
+    }
+
+
 def test_check_of_names_would_see_one_that_is_wrong() -> None:
     shown = {"sluice_agents": {"state"}}
 
