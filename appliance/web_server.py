@@ -19,7 +19,6 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from appliance.front_door import GuardedProtocol
-from config import env
 from config.log_format import log_configuration
 
 if TYPE_CHECKING:
@@ -89,10 +88,7 @@ def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> 
         interface="asgi3",
         backlog=_BACKLOG,
         access_log=False,
-        log_config=log_configuration(
-            level=env.text("SLUICE_LOG_LEVEL", "INFO"),
-            log_format=env.text("SLUICE_LOG_FORMAT", "text"),
-        ),
+        log_config=log_configuration(),
         server_header=False,
         timeout_keep_alive=KEPT_ALIVE_S,
         timeout_graceful_shutdown=STOPPING_S,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from accounts.log_context import told
+from config import env
 from config.secret_paths import masked
 
 # Every attribute a plain record has; what else a record carries came through `extra`.
@@ -24,16 +25,16 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-def log_configuration(*, level: str, log_format: str) -> dict[str, object]:
-    """What `logging.config.dictConfig` takes: all lines to standard error."""
-    kind = {LogFormat.TEXT: KeyValueFormatter, LogFormat.JSON: JsonFormatter}
-    formatter = f"{__name__}.{kind[LogFormat(log_format)].__name__}"
+def log_configuration() -> dict[str, object]:
+    """What `logging.config.dictConfig` takes, by the environment: all lines to standard error."""
+    stated = LogFormat(env.choice("SLUICE_LOG_FORMAT", LogFormat.TEXT, list(LogFormat)))
+    kind = {LogFormat.TEXT: KeyValueFormatter, LogFormat.JSON: JsonFormatter}[stated]
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"()": formatter}},
+        "formatters": {"line": {"()": f"{__name__}.{kind.__name__}"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-        "root": {"handlers": ["stderr"], "level": level},
+        "root": {"handlers": ["stderr"], "level": env.text("SLUICE_LOG_LEVEL", "INFO")},
         # Two lines of Celery for each task, where config.task_log writes one.
         "loggers": {
             name: {"level": "WARNING"} for name in ("celery.worker.strategy", "celery.app.trace")

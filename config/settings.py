@@ -281,7 +281,4 @@ WHITENOISE_USE_FINDERS = True
 
 # --- Logs
 
-LOGGING = log_configuration(
-    level=env.text("SLUICE_LOG_LEVEL", "INFO"),
-    log_format=env.choice("SLUICE_LOG_FORMAT", "text", ("text", "json")),
-)
+LOGGING = log_configuration()

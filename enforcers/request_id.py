@@ -1,6 +1,6 @@
 """The id of one exchange with the service, by which its lines are found in both logs."""
 
-import uuid
+import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 
@@ -12,7 +12,7 @@ _newest: ContextVar[str] = ContextVar("newest_request_id", default="")
 
 def begin_exchange() -> str:
     """An id that no other exchange has; it is this thread's newest from now on."""
-    _newest.set(uuid.uuid4().hex)
+    _newest.set(os.urandom(16).hex())
     return _newest.get()
 
 

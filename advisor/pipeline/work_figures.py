@@ -235,7 +235,8 @@ def keep_asker(what: str, request_id: str) -> None:
 
 def take_asker(what: str) -> str:
     """The request that asked for this work; empty if nobody noted one."""
-    return _client().getdel(f"{ASKED}{what}") or ""
+    found: str | None = _client().getdel(f"{ASKED}{what}")
+    return found or ""
 
 
 def keep_check_in(said: CheckedIn) -> None:

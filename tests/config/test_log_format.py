@@ -4,8 +4,11 @@ import json
 import logging
 import sys
 
+import pytest
+
 from accounts.log_context import tell, working_on
-from config.log_format import JsonFormatter, KeyValueFormatter
+from config.env import SettingError
+from config.log_format import JsonFormatter, KeyValueFormatter, log_configuration
 
 
 def line(message: str, **extra: object) -> str:
@@ -93,3 +96,23 @@ def test_json_line_has_the_traceback_and_masks_it():
 
 def test_own_field_cannot_pass_for_another_time_or_level():
     assert json_line("x", time="never", level="none")["level"] == "info"
+
+
+@pytest.mark.parametrize(
+    ("stated", "kind"), [("", "KeyValue"), ("text", "KeyValue"), ("json", "Json")]
+)
+def test_environment_says_how_lines_are_written(stated, kind, monkeypatch):
+    monkeypatch.setenv("SLUICE_LOG_FORMAT", stated)
+
+    (formatter,) = log_configuration()["formatters"].values()
+
+    assert formatter == {"()": f"config.log_format.{kind}Formatter"}
+
+
+def test_unknown_format_of_lines_is_refused(monkeypatch):
+    monkeypatch.setenv("SLUICE_LOG_FORMAT", "xml")
+
+    with pytest.raises(
+        SettingError, match="SLUICE_LOG_FORMAT='xml' is not known; use one of text, json"
+    ):
+        log_configuration()

@@ -71,7 +71,9 @@ def test_each_exchange_has_an_id_that_its_line_tells(
     assert len(set(ids)) == 2
     # Those of the service's own alphabet and length, or it would give them another.
     assert [taken_request_id(one) for one in ids] == ids
-    told = [(one.levelname, vars(one)["request_id"], vars(one)["status"]) for one in caplog.records]
+    told = [
+        (one.levelname, vars(one)["request_id"], vars(one)["status"]) for one in caplog.records
+    ]
     # Who is refused looks into both logs; others are found with --verbose.
     assert told == [("DEBUG", ids[0], 200), ("INFO", ids[1], 422)]
     assert "secret-token" not in caplog.text
