@@ -22,6 +22,7 @@ from advisor.pipeline.work_figures import CheckedIn
 from config.paths import DataDir
 from enforcers.metrics.exposition import render
 from enforcers.metrics.families import families
+from ingest.models import QuotaHit
 from scripts import dashboards
 from tests.config.queued import empty
 from tests.enforcers.agent_bench import Bench
@@ -73,6 +74,7 @@ def shown(client: Client, fleet: Fleet, settings: Any, tmp_path: Path) -> Shown:
     ResourceStatus.objects.update(looked_at=now)
     nfs = fleet.resources["nfs-07"].pk
     work_figures.note_lags(organisation=fleet.organisation.pk, lags_s={nfs: [1.0]}, now=now)
+    QuotaHit.objects.create(organisation=fleet.organisation, quota="points_per_s", last_hit_at=now)
     fleet.organisation.quota_points_per_s = 5000
     fleet.organisation.save()
     _, secret = Token.objects.issue(
@@ -84,7 +86,8 @@ def shown(client: Client, fleet: Fleet, settings: Any, tmp_path: Path) -> Shown:
     bench = Bench(tmp_path / "agent")
     bench.publish(vnic(1, 10e6, limit=50e6, shares=300), revision=7)
     bench.tick()
-    bench.seconds += 60
+    bench.tick()
+    bench.tc.devices["up0"].classes["51ce:10"].sent_bytes += 1_250_000
     bench.tick()
     of_agent = render(families(bench.figures, "h1", bench.agent._clocks.moment()))
     return {**labels_of(answer.content.decode()), **labels_of(of_agent.decode())}
