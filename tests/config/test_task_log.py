@@ -28,7 +28,7 @@ from ingest.core.imported.answers import Answers
 from tests.config.queued import empty
 
 ROOT = Path(__file__).resolve().parents[2]
-DEADLINE_S = 60.0
+DEADLINE_S = 110.0
 
 
 @pytest.fixture
