@@ -113,11 +113,18 @@ def _say(url: str, text: str) -> tuple[bool, str]:
     try:
         status = post(url, text.encode(), headers)
     except (OSError, ValueError, http.client.HTTPException, NotSent) as error:
-        # The address is a secret, and a text of an error may quote it.
-        said = " ".join(str(error).split())[:200].replace(urlsplit(url).path, "/...")
-        return False, f"no answer: {said or type(error).__name__}"
+        return False, f"no answer: {_without_address(str(error), url) or type(error).__name__}"
     # A redirection is not followed: the address is to be that of the receiver itself.
     return 200 <= status < 300, f"it answers {status}"
+
+
+def _without_address(text: str, url: str) -> str:
+    """The address is a secret behind its host, and a text of an error may quote it."""
+    parts = urlsplit(url)
+    for secret in (parts.path.strip("/"), parts.query):
+        if secret:
+            text = text.replace(secret, "...")
+    return " ".join(text.split())[:200]
 
 
 def _fault_address(url: str) -> str:
