@@ -69,11 +69,11 @@ def check_in(*, now: datetime, at_once: bool = False) -> Told | None:
 def _look(now: datetime) -> Seen:
     database, resources, stale = "", 0, 0
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            # A database that only reads, as a standby does, refuses this.
-            cursor.execute("SELECT pg_current_xact_id()")
-        state = staleness(now=now)
-        resources, stale = state.resources, state.stale
+        if _takes_writes():
+            state = staleness(now=now)
+            resources, stale = state.resources, state.stale
+        else:
+            database = "the database takes no writes"
     except (DatabaseError, InterfaceError):
         database = "the database does not answer, or takes no writes"
     lives, queue_server = None, ""
@@ -88,6 +88,16 @@ def _look(now: datetime) -> Seen:
         stale=stale,
         lives=lives,
     )
+
+
+def _takes_writes() -> bool:
+    """A standby raises a DatabaseError, for it gives out no number of a transaction."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('transaction_read_only'), pg_current_xact_id()::text"
+        )
+        reads_only, _ = cursor.fetchone()
+    return bool(reads_only == "off")
 
 
 def _lives(now: datetime) -> list[Life]:
