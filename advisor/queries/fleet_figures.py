@@ -110,7 +110,9 @@ def _newest_reports(organisation: Organisation, now: datetime) -> list[tuple[str
     rows = ComplianceRecord.objects.filter(
         organisation=organisation, reported_at__gte=now - LATELY
     )
-    newest = rows.order_by("host", "allocation", "-reported_at").distinct("host", "allocation")
+    newest = rows.order_by("host_id", "allocation", "-reported_at").distinct(
+        "host_id", "allocation"
+    )
     return list(newest.values_list("outcome", "verdict"))
 
 
