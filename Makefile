@@ -69,6 +69,7 @@ check: setup ## format, lint, import contracts, types, dead code, missing migrat
 	@SLUICE_SECRET_KEY=unused $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 	@SLUICE_SECRET_KEY=unused $(BIN)/python manage.py openapi --check docs/openapi.json
 	@$(BIN)/python scripts/api_client.py --check
+	@$(BIN)/python scripts/dashboards.py --check
 
 test-fast: setup ## the quick tests that need no service
 	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile

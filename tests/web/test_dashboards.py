@@ -131,7 +131,7 @@ def test_every_figure_and_label_of_panels_and_alarms_is_shown(shown: Shown) -> N
 def test_document_lists_every_figure_of_the_service_with_its_labels(shown: Shown) -> None:
     table = (DOCS / "monitoring.md").read_text().partition("## Figures")[2].partition("## ")[0]
     documented: Shown = {}
-    for names, labels in re.findall(r"^\| (`sluice_[^|]*) \| ([^|]*) \|", table, re.MULTILINE):
+    for names, labels in re.findall(r"^\| (`sluice_[^|]*) \|([^|]*)\|", table, re.MULTILINE):
         every, own = re.findall(r"`(\w+)`", names), re.findall(r"`(\w+)`", labels)
         # Two figures with a label each stand in one row.
         by_name = names.count("_by_") == len(own) > 1
