@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or root or guests or vcenter or libvirt
+SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or prometheus or root or guests or vcenter or libvirt
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 # What a file prepares, such as a guest, is there once; the order is that of tests/conftest.py, what
@@ -73,6 +73,7 @@ check: setup ## format, lint, import contracts, types, dead code, missing migrat
 	@SLUICE_SECRET_KEY=unused $(BIN)/python manage.py openapi --check docs/openapi.json
 	@$(BIN)/python scripts/api_client.py --check
 	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/dashboards.py --check
 
 test-fast: setup ## the quick tests that need no service
 	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
+from accounts.log_context import tell
 from accounts.models import Membership, Scope, Token
 from accounts.models.token import token_digest
 from accounts.row_wall import show_secret
@@ -41,7 +42,13 @@ def authenticate(authorization: str, *, scope: Scope, now: datetime) -> Token:
     if token.scope not in _OPENS.get(scope, (scope,)):
         raise ForbiddenError(f'the token has scope "{token.scope}"; this needs "{scope}"')
     _note_use(token, now)
+    tell_token(token)
     return token
+
+
+def tell_token(token: Token) -> None:
+    """Lines of this request tell whose token it came with; of the token itself nothing."""
+    tell(organisation=token.organisation_id)
 
 
 def authenticate_person(

@@ -9,7 +9,7 @@ import time
 from datetime import datetime
 from threading import Lock
 
-from accounts.authentication import authenticate
+from accounts.authentication import authenticate, tell_token
 from accounts.models import Scope, Token
 from accounts.row_wall import look_at
 
@@ -37,6 +37,7 @@ class RememberedTokens:
         """The token of an Authorization header; raises what says that there is none."""
         known = self.remembered(authorization, now=now)
         if known is not None:
+            tell_token(known)
             look_at(known.organisation_id)
             return known
         token = authenticate(authorization, scope=self._scope, now=now)

@@ -24,6 +24,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.core.turns import fair_turns
 from advisor.models import Recommendation, Resource
+from advisor.pipeline.asked_by import tell_who_asked
 
 log = logging.getLogger(__name__)
 
@@ -369,6 +370,7 @@ def import_upload(organisation_id: int) -> None:
     run = waiting.order_by("pk").first()
     if run is None:
         return
+    tell_who_asked(f"import {run.pk}")
     try:
         uploads.import_uploaded(run, now=timezone.now())
     except Exception as error:
@@ -394,6 +396,7 @@ def read_source_of(source_id: int) -> None:
     """Test one source, or read it, whichever is asked for."""
     from advisor.decisions.vcenter import read_source
 
+    tell_who_asked(f"source {source_id}")
     read_source.read_where_due(source_id, now=timezone.now())
 
 
@@ -475,6 +478,14 @@ def send_messages(organisation_id: int) -> None:
     ends_at = time.monotonic() + SEND_LIMIT_S
     while time.monotonic() < ends_at and deliver.deliver_next(organisation_id, now=timezone.now()):
         pass
+
+
+@shared_task
+def check_in() -> None:
+    """Say outside that Sluice is healthy, or what is wrong."""
+    from advisor.reports import check_in as outside
+
+    outside.check_in(now=timezone.now())
 
 
 @shared_task

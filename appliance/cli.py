@@ -69,6 +69,7 @@ COMMANDS = {
         "advise": "look once for advice on thresholds, queue depths, placement and limits",
         "recommend": "look once for policies to recommend",
         "history": "stored history: list, verify, export, and how long it is kept",
+        "check-in": "say outside at once how Sluice is, and what the receiver answers",
         "backup": "back the private database up, list backups, take away what nobody needs",
         "restore": "bring the database of a moment back, into a new data directory",
         "verify": "restore a backup for a trial, compare it, and say how far it reaches",

@@ -19,6 +19,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from appliance.front_door import GuardedProtocol
+from config.log_format import log_configuration
 
 if TYPE_CHECKING:
     from ingest.asgi import Application
@@ -87,6 +88,7 @@ def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> 
         interface="asgi3",
         backlog=_BACKLOG,
         access_log=False,
+        log_config=log_configuration(),
         server_header=False,
         timeout_keep_alive=KEPT_ALIVE_S,
         timeout_graceful_shutdown=STOPPING_S,

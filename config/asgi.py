@@ -5,6 +5,7 @@ from typing import Any
 from a2wsgi import WSGIMiddleware
 from django.conf import settings
 
+from config.request_log import logged_requests
 from config.wsgi import application as django_application
 from ingest.asgi import (
     Application,
@@ -47,4 +48,4 @@ _pages = WholeRequests(_in_threads, longest_bytes=_longest_bytes, as_they_come=S
 _writes: Application = Writes(_pages)
 if settings.LEAST_FREE_BYTES:
     _writes = FullDisk(_writes, settings.DATA_DIR.root, least_free_bytes=settings.LEAST_FREE_BYTES)
-application = trusted_socket(within_time(_writes))
+application = logged_requests(trusted_socket(within_time(_writes)))

@@ -8,6 +8,7 @@ from kombu import Queue
 
 # Their receivers note what tasks and workers do.
 import config.heartbeats  # noqa: F401
+import config.task_log  # noqa: F401
 import config.work_record  # noqa: F401
 from config.queues import LONGEST_TASK_S, QUEUES, QueueLimits, route
 
@@ -51,6 +52,9 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }
+if settings.CHECK_IN_URL:
+    # Whoever watches expects it once a minute.
+    BEAT_SCHEDULE["check-in"] = {"task": "advisor.tasks.check_in", "schedule": 60.0}
 if settings.MOVE_COMMAND:
     # A violated reservation must be fixed within five minutes.
     BEAT_SCHEDULE["carry-out"] = {"task": "advisor.tasks.carry_out_everywhere", "schedule": 10.0}

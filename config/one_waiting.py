@@ -19,7 +19,8 @@ from celery import Task
 from celery.result import AsyncResult
 from django.conf import settings
 
-from advisor.pipeline.work_figures import QUEUED_AT
+from accounts.log_context import request_id
+from advisor.pipeline.work_figures import QUEUED_AT, REQUEST_ID
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class OneWaiting(Task[Any, Any]):
         self, args: Any = None, kwargs: Any = None, **options: Any
     ) -> AsyncResult[Any] | None:
         """Queue the task; None means that a message about the same subject waits already."""
-        options["headers"] = {**(options.get("headers") or {}), QUEUED_AT: time.time()}
+        options["headers"] = {**(options.get("headers") or {}), **_own_headers()}
         expires_s = options.get("expires", self.expires)
         if expires_s is None:
             return super().apply_async(args, kwargs, **options)
@@ -117,6 +118,11 @@ class OneWaiting(Task[Any, Any]):
                 # The oldest are at the end, where they are taken.
                 client.lrem(self.waits_in, -1, raw)  # type: ignore[arg-type]  # bytes are taken, too
         client.zremrangebyscore(self._waiting_key, "-inf", now)
+
+
+def _own_headers() -> dict[str, object]:
+    asked_by = request_id()
+    return {QUEUED_AT: time.time(), **({REQUEST_ID: asked_by} if asked_by else {})}
 
 
 def _subject(args: Any) -> str:

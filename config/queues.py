@@ -46,7 +46,10 @@ QUEUES = (
     # Two slots: a mail server or webhook that hangs keeps one of them for half a minute.
     WorkQueue(
         name="notify",
-        tasks=("notify_everywhere", "notify_organisation", "send_everywhere", "send_messages"),
+        tasks=(
+            "notify_everywhere", "notify_organisation", "send_everywhere", "send_messages",
+            "check_in",
+        ),
         slots=2,
         soft_limit_s=40,
         hard_limit_s=50,

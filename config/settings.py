@@ -5,9 +5,11 @@ from functools import cache
 import dj_database_url
 
 from config import env
+from config.check_in import check_in_url
 from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
 from config.encryption_keys import encryption_keys
+from config.log_format import log_configuration
 from config.mail import mail_server
 from config.move_command import move_command
 from config.oidc import oidc_provider
@@ -258,6 +260,10 @@ DEFAULT_FROM_EMAIL = env.text("SLUICE_MAIL_FROM", "sluice@localhost")
 PUBLIC_URL = env.text("SLUICE_URL", "").rstrip("/")
 NOTIFY_INSIDE = env.boolean("SLUICE_NOTIFY_INSIDE", default=False)
 
+# --- Who watches from outside
+
+CHECK_IN_URL = check_in_url(env.secret("SLUICE_CHECK_IN_URL"))
+
 # --- Sources that Sluice reads by itself
 
 # Which addresses it connects to; empty: by how many organisations there are.
@@ -275,10 +281,4 @@ WHITENOISE_USE_FINDERS = True
 
 # --- Logs
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"key_value": {"()": "config.log_format.KeyValueFormatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "key_value"}},
-    "root": {"handlers": ["stderr"], "level": env.text("SLUICE_LOG_LEVEL", "INFO")},
-}
+LOGGING = log_configuration()

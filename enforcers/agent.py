@@ -25,6 +25,7 @@ from enforcers.outbox import Outbox
 from enforcers.outcome_log import OutcomeLog
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.reporting import Reporter
+from enforcers.request_id import of_newest_exchange
 from enforcers.signals import Call
 from enforcers.signed_document import DocumentReader
 
@@ -170,7 +171,7 @@ class Agent:
         if refusal is None:
             log.info("policies come again")
         else:
-            log.warning("no new policy", extra={"reason": refusal})
+            log.warning("no new policy", extra={"reason": refusal, **of_newest_exchange()})
         self._refusal = refusal
 
     def _pull(self) -> str | None:
@@ -186,7 +187,8 @@ class Agent:
                 now=moment.now,
             )
             if held is None or held.document.revision != document.revision:
-                log.info("policy accepted", extra={"revision": document.revision})
+                about = {"revision": document.revision, **of_newest_exchange()}
+                log.info("policy accepted", extra=about)
             lease = begin(lease_ends_at, moment)
             self._store.keep_latest(HeldPolicy(document=document, lease=lease))
         except EnforcerError as error:

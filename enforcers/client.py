@@ -1,5 +1,6 @@
 """Speaks with the service: fetches the policy document, delivers reports, hears other hosts."""
 
+import logging
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -7,8 +8,12 @@ from http import HTTPStatus
 from enforcers.config import ServerConfig
 from enforcers.errors import ServerError
 from enforcers.http_exchange import Answer, HttpExchange
+from enforcers.request_id import HEADER as REQUEST_ID_HEADER
+from enforcers.request_id import begin_exchange, of_newest_exchange
 from enforcers.signature import kind_of
 from enforcers.wire_signatures import REPORT_HEADER, document_media, signed_report
+
+log = logging.getLogger(__name__)
 
 DOCUMENT_PATH = "/api/v1/enforcer/document"
 REPORT_PATH = "/api/v1/enforcer/report"
@@ -75,11 +80,30 @@ class Client:
         more: Mapping[str, str] = NO_HEADERS,
     ) -> bytes:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": self._media, **more}
+        headers[REQUEST_ID_HEADER] = begin_exchange()
         if body is not None:
             headers["Content-Type"] = "application/json"
-        answer = self._http.ask(method, path, body, headers, most_s=most_s)
+        began_s = time.monotonic()
+        try:
+            answer = self._http.ask(method, path, body, headers, most_s=most_s)
+        except ServerError:
+            _log(path, None, began_s)
+            raise
+        _log(path, answer.status, began_s)
         _check_status(answer)
         return answer.body
+
+
+def _log(path: str, status: int | None, began_s: float) -> None:
+    """A refusal is in the service's log too, under the same id; others are for who looks."""
+    is_refused = status not in (None, HTTPStatus.OK)
+    about = {
+        **of_newest_exchange(),
+        "path": path,
+        "status": status or "none",
+        "duration_ms": round((time.monotonic() - began_s) * 1000, 1),
+    }
+    log.log(logging.INFO if is_refused else logging.DEBUG, "exchange", extra=about)
 
 
 def _check_status(answer: Answer) -> None:

@@ -5,6 +5,7 @@ The service has a formatter of its own, because the agent is installed without i
 
 import json
 import logging
+import os
 import sys
 import time
 
@@ -35,16 +36,37 @@ class KeyValueFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+class JsonFormatter(logging.Formatter):
+    """One JSON object per record and line, with the same names as the service's."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        fields = {
+            **extra_of(record),
+            "time": f"{at}.{int(record.msecs):03d}+00:00",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str)
+
+
 def extra_of(record: logging.LogRecord) -> dict[str, object]:
     """What came through `extra`, in order of name."""
     return {key: value for key, value in sorted(vars(record).items()) if key not in _PLAIN}
 
 
 def start_logging(*, verbose: bool) -> None:
-    """Send all logs to standard error, or with their fields to the journal that it leads to."""
+    """Send all logs to standard error, or with their fields to the journal that it leads to.
+
+    With SLUICE_LOG_FORMAT=json, for containers, each line to standard error is a JSON object.
+    """
     text = KeyValueFormatter()
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(text)
+    is_json = os.environ.get("SLUICE_LOG_FORMAT") == "json"
+    handler.setFormatter(JsonFormatter() if is_json else text)
     if is_journal(sys.stderr):
         handler = JournalHandler(text.brief, extra_of)
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -22,7 +22,9 @@ from django.http import HttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
+from accounts.authentication import tell_token
 from accounts.json_answers import error_answer
+from accounts.log_context import told, working_on
 from accounts.models import Scope, Token
 from accounts.remembered_tokens import RememberedTokens
 from ingest.asgi import (
@@ -63,6 +65,8 @@ class Sent:
     precision: Precision
     encoding: str
     packed: bytes
+    lines: Mapping[str, object]
+    """What lines in the log tell of its request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,7 @@ class Writes:
             if isinstance(found, HttpResponse):
                 return found
             token = found
+        tell_token(token)
         try:
             return await self._answer_to(token, scope, headers, receive)
         except SenderStandsStillError as error:
@@ -148,7 +153,9 @@ class Writes:
         encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         with self._queue.room(token.organisation_id) as room:
             packed = await _whole(receive, headers, encoding=encoding, room=room)
-            sent = Sent(token=token, precision=precision, encoding=encoding, packed=packed)
+            sent = Sent(
+                token=token, precision=precision, encoding=encoding, packed=packed, lines=told()
+            )
             return await self._queue.answer(sent, size_bytes=len(packed))
 
     # --- In threads
@@ -173,6 +180,10 @@ class Writes:
 
     def _alone(self, sent: Sent) -> HttpResponse:
         """Store a body, whatever it takes, and answer."""
+        with working_on(**sent.lines):
+            return self._stored_alone(sent)
+
+    def _stored_alone(self, sent: Sent) -> HttpResponse:
         _close_old_connection()
         opened = _opened(sent, timezone.now(), most_bytes=settings.MAX_BODY_BYTES)
         if not isinstance(opened, _Opened):

@@ -76,6 +76,10 @@ def _pdf() -> str | None:
     return None if made.returncode == 0 else (said or ["it ended without a word"])[-1]
 
 
+def _prometheus() -> str | None:
+    return None if shutil.which("promtool") else "no promtool (package prometheus)"
+
+
 def _root() -> str | None:
     if os.geteuid() != 0:
         return "not root"
@@ -97,6 +101,7 @@ LANES: dict[str, Callable[[], str | None]] = {
     "telegraf": _telegraf,
     "browser": _browser,
     "pdf": _pdf,
+    "prometheus": _prometheus,
     "root": _root,
     "guests": _guests,
     "vcenter": missing_for_vcenter,

@@ -62,3 +62,27 @@ def test_no_dataclass_shows_a_secret() -> None:
     # Not vacuous: these are secrets.
     assert "advisor/decisions/enrolment.py: Enrolment.token" in found
     assert "enforcers/config.py: ServerConfig.document_key" in found
+
+
+def fields_of_lines() -> Iterator[tuple[str, str]]:
+    """The fields by name that calls of loggers and of `tell` add to lines, by their file."""
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Call):
+                    for word in node.keywords:
+                        if word.arg == "extra" and isinstance(word.value, ast.Dict):
+                            for key in word.value.keys:
+                                if isinstance(key, ast.Constant):
+                                    yield str(file.relative_to(ROOT)), str(key.value)
+                        elif ast.unparse(node.func) in {"tell", "working_on"} and word.arg:
+                            yield str(file.relative_to(ROOT)), word.arg
+
+
+def test_no_line_of_a_log_has_a_field_that_sounds_secret() -> None:
+    found = set(fields_of_lines())
+
+    assert {one for one in found if any(word in one[1] for word in SOUNDS)} == set()
+    # Not vacuous.
+    assert ("web/api/enforcer.py", "host") in found
+    assert ("config/heartbeats.py", "reason") in found

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from accounts.actor import Actor, member_actor
+from accounts.log_context import tell
 from accounts.models import JoinToken, Membership
 from accounts.models.organisation import OrganisationOwnedQuerySet
 from accounts.roles import Action
@@ -103,6 +104,7 @@ def workspace_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
         if workspace is None:
             context = {"longest_name": LONGEST_NAME}
             return render(request, "web/no_organisation.html", context, status=403)
+        tell(organisation=workspace.scope.organisation.pk)
         return view(request, workspace, *args, **kwargs)
 
     return entered

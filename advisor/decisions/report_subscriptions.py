@@ -17,6 +17,7 @@ from advisor.core.weekly_window import zone_of
 from advisor.errors import DecisionRefused
 from advisor.models import ChannelKind, Delivery, NotificationChannel, ReportSubscription, Team
 from advisor.notifications.deliver import SENDING
+from advisor.pipeline.asked_by import note_asked
 from advisor.pipeline.failed_work import Subject, solve
 
 
@@ -90,6 +91,7 @@ def state_subscription(
 def send_now(row: ReportSubscription, *, actor: Actor, now: datetime) -> None:
     """Have it made and sent at once; its next turn stays."""
     _start(row, "send a report now", actor=actor, now=now, due_at=now)
+    note_asked(f"report {row.pk}")
 
 
 def start_again(row: ReportSubscription, *, actor: Actor, now: datetime) -> None:

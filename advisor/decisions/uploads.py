@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 from accounts.models import Organisation
 from advisor.decisions.imported import judge_imported, kept_since
 from advisor.errors import DecisionRefused
+from advisor.pipeline.asked_by import note_asked
 from ingest.core.decoders.errors import QuestionError
 from ingest.core.imported.answers import Answers
 from ingest.imports.archives import Found, files_of
@@ -73,6 +74,7 @@ def upload(
             UploadedPart.objects.create(
                 run=run, file=place, name=Path(name).name, number=number, data=data
             )
+    note_asked(f"import {run.pk}")
     return run
 
 
@@ -173,6 +175,7 @@ def answer(run: ImportRun, answers: Answers) -> None:
     run.ended_at = run.shift_s = None
     run.problem = ""
     run.save()
+    note_asked(f"import {run.pk}")
 
 
 @transaction.atomic

@@ -204,17 +204,20 @@ def _troubles(
         yield _trouble(incident, is_muted=is_muted, tags=own), incident
 
 
-def _trouble(incident: Incident, *, is_muted: bool, tags: frozenset[str]) -> Trouble:
-    severity = Severity.CONGESTED
-    if reservation_is_missed(incident):
-        severity = Severity.PROMISE_MISSED
+def severity_of(incident: Incident) -> Severity:
+    """How grave it has been so far."""
     if incident.stalled_windows:
-        severity = Severity.STALLED
+        return Severity.STALLED
+    is_missed = reservation_is_missed(incident)
+    return Severity.PROMISE_MISSED if is_missed else Severity.CONGESTED
+
+
+def _trouble(incident: Incident, *, is_muted: bool, tags: frozenset[str]) -> Trouble:
     return Trouble(
         resource=incident.resource.name,
         since=incident.started_at,
         until=incident.ended_at,
-        severity=severity,
+        severity=severity_of(incident),
         is_muted=is_muted,
         tags=tags,
     )

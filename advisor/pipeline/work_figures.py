@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -29,6 +29,11 @@ TIMEOUT_S = 2.0
 
 PROCESSES = "sluice:processes"
 RUNNING = "sluice:running"
+TASK_RUNS, TASK_SECONDS = "sluice:task-runs", "sluice:task-seconds"
+TASK_FAILURES = "sluice:task-failures"
+ASKED = "sluice:asked:"
+CHECK_IN = "sluice:check-in"
+ASKER_KEPT_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,16 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedIn:
+    """The newest check-in outside: when, what was said, and what came of it."""
+
+    at: float
+    was_taken: bool
+    faults: int
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One run of a task: since when, or for how long. `subject` is such as `resource 5`."""
 
@@ -49,6 +64,16 @@ class Run:
     subject: str
     seconds: float
     is_running: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTotal:
+    """What one kind of task did since the queue's server has kept it: counters that only grow."""
+
+    task: str
+    runs: int
+    seconds: float
+    failures: int
 
 
 def note_life(*, name: str, kind: str, queues: Sequence[str], now: datetime) -> None:
@@ -87,7 +112,31 @@ def note_end(*, run: str, task: str, subject: str, seconds: float | None, now: d
             pipe.zadd(key, {f"{task}/{subject}": seconds}, gt=True)
             pipe.zremrangebyrank(key, 0, -SLOWEST_KEPT - 1)
             pipe.expire(key, KEPT_S)
+            pipe.hincrby(TASK_RUNS, task, 1)
+            pipe.hincrbyfloat(TASK_SECONDS, task, seconds)
         pipe.execute()
+
+
+def note_failure(*, task: str) -> None:
+    """Count that a run of the task failed."""
+    _client().hincrby(TASK_FAILURES, task, 1)
+
+
+def task_totals() -> tuple[TaskTotal, ...]:
+    """Every task that ran or failed since the queue's server began, by name."""
+    with _client().pipeline(transaction=False) as pipe:
+        for key in (TASK_RUNS, TASK_SECONDS, TASK_FAILURES):
+            pipe.hgetall(key)
+        runs, seconds, failures = pipe.execute()
+    return tuple(
+        TaskTotal(
+            task=task,
+            runs=int(runs.get(task, 0)),
+            seconds=float(seconds.get(task, 0.0)),
+            failures=int(failures.get(task, 0)),
+        )
+        for task in sorted({*runs, *failures})
+    )
 
 
 def slowest_run(*, now: datetime) -> Run | None:
@@ -179,8 +228,40 @@ def answers() -> bool:
         return False
 
 
+def keep_asker(what: str, request_id: str) -> None:
+    """Keep for an hour which request asked for work that a task finds in the database."""
+    _client().set(f"{ASKED}{what}", request_id, ex=ASKER_KEPT_S)
+
+
+def take_asker(what: str) -> str:
+    """The request that asked for this work; empty if nobody noted one."""
+    found: str | None = _client().getdel(f"{ASKED}{what}")
+    return found or ""
+
+
+def keep_check_in(said: CheckedIn) -> None:
+    """Keep it as the newest, and as the newest good one if it is."""
+    text = json.dumps(asdict(said))
+    with _client().pipeline(transaction=True) as pipe:
+        pipe.hset(CHECK_IN, "newest", text)
+        if said.was_taken and not said.faults:
+            pipe.hset(CHECK_IN, "good", text)
+        pipe.execute()
+
+
+def check_ins() -> tuple[CheckedIn | None, CheckedIn | None]:
+    """The newest check-in, and the newest that said that all is well and was taken."""
+    newest, good = _client().hmget(CHECK_IN, "newest", "good")
+    return (
+        CheckedIn(**json.loads(newest)) if newest else None,
+        CheckedIn(**json.loads(good)) if good else None,
+    )
+
+
 QUEUED_AT = "queued_at"
 """The header of a message that says when it was sent, in seconds since the epoch."""
+REQUEST_ID = "sluice_request_id"
+"""The header with the id of the request that the task goes back to, if there is one."""
 
 
 def _waited_s(message: str | None, now: datetime) -> float | None:

@@ -20,6 +20,7 @@ from advisor.core.freshness import STALE_AFTER, is_stale
 from advisor.core.health.distribution import bucket_quantile_s, quantile_s
 from advisor.core.health.figures import (
     Backups,
+    CheckIn,
     Evaluation,
     Failure,
     Figures,
@@ -63,6 +64,7 @@ def health_figures(
         quotas=_quotas(organisation, now),
         storage=_storage(),
         backups=_backups(now),
+        check_in=_check_in(now),
         failing=_failing(organisation),
         failing_installation=_failing(None),
         failures=tuple(
@@ -238,6 +240,20 @@ def _backups(now: datetime) -> Backups | None:
         log_waiting_s=None if log is None else since_s(log.waiting_since),
         silent_s=0.0 if log is None else since_s(log.looked_at) or 0.0,
         has_failed=last.failed_at is not None,
+    )
+
+
+def _check_in(now: datetime) -> CheckIn | None:
+    if not settings.CHECK_IN_URL:
+        return None
+    try:
+        newest, good = work_figures.check_ins()
+    except redis.RedisError:
+        return CheckIn(good_s=None, faults=0, answer="the queue's server does not answer")
+    return CheckIn(
+        good_s=None if good is None else max(0.0, now.timestamp() - good.at),
+        faults=0 if newest is None else newest.faults,
+        answer="" if newest is None else newest.answer,
     )
 
 

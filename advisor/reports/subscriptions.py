@@ -22,6 +22,7 @@ from advisor.errors import ExportImpossible
 from advisor.models import Delivery, ReportSubscription
 from advisor.notifications.deliver import MOST_FAILED_REPORTS, note_failed_report
 from advisor.notifications.message import Message
+from advisor.pipeline.asked_by import tell_who_asked
 from advisor.queries.report import read_report
 from advisor.queries.report_subject import ReportSubject
 from advisor.reports.once import letter_of, put_down
@@ -45,6 +46,7 @@ def make_next(organisation: int, *, now: datetime) -> bool:
     claimed = _claim(organisation, now)
     if claimed is None:
         return False
+    tell_who_asked(f"report {claimed.pk}")
     try:
         report = _made(claimed, now)
         link = _address(claimed, now)

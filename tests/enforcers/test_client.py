@@ -1,5 +1,6 @@
 """The exchange with the service over real sockets."""
 
+import logging
 import shutil
 import socket
 import ssl
@@ -12,10 +13,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from accounts.log_context import taken_request_id
 from enforcers import ed25519
 from enforcers.client import Client
 from enforcers.config import ServerConfig
 from enforcers.errors import ConfigError, ServerError
+from enforcers.request_id import of_newest_exchange
 from enforcers.signature import ServerKey
 from enforcers.version import VERSION
 from enforcers.wire_signatures import REPORT_HEADER, read_report_signature, report_message
@@ -51,6 +54,40 @@ def test_document_is_fetched_with_the_token(service: WebService) -> None:
     assert (method, path) == ("GET", "/api/v1/enforcer/document")
     assert headers["Authorization"] == "Bearer secret-token"
     assert headers["User-Agent"] == f"sluice-enforcer/{VERSION}"
+
+
+def test_each_exchange_has_an_id_that_its_line_tells(
+    service: WebService, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    asking = client(service.url)
+
+    asking.fetch_document()
+    service.status = 422
+    with pytest.raises(ServerError):
+        asking.send_report(b"{}")
+
+    ids = [headers["X-Request-ID"] for _, _, headers, _ in service.asked]
+    assert len(set(ids)) == 2
+    # Those of the service's own alphabet and length, or it would give them another.
+    assert [taken_request_id(one) for one in ids] == ids
+    told = [
+        (one.levelname, vars(one)["request_id"], vars(one)["status"]) for one in caplog.records
+    ]
+    # Who is refused looks into both logs; others are found with --verbose.
+    assert told == [("DEBUG", ids[0], 200), ("INFO", ids[1], 422)]
+    assert "secret-token" not in caplog.text
+
+
+def test_exchange_without_an_answer_is_told_under_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    with pytest.raises(ServerError):
+        client("http://127.0.0.1:9").fetch_document()
+
+    (line,) = caplog.records
+    assert (line.levelname, vars(line)["status"]) == ("DEBUG", "none")
+    assert vars(line)["request_id"] == of_newest_exchange()["request_id"]
 
 
 def test_client_says_which_signatures_it_reads(service: WebService) -> None:

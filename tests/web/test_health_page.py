@@ -86,8 +86,8 @@ def test_heading_counts_the_checks_that_need_attention(viewer: Client, fleet: Fl
     after = shown(viewer).text("h1")
 
     # kvm-05 is silent, and so is the queue's server.
-    assert before == "Health of Sluice: 2 of 6 checks need attention"
-    assert after == "Health of Sluice: 3 of 6 checks need attention"
+    assert before == "Health of Sluice: 2 of 7 checks need attention"
+    assert after == "Health of Sluice: 3 of 7 checks need attention"
 
 
 def test_failed_work_is_shown_with_its_reason_and_times(viewer: Client, fleet: Fleet) -> None:

@@ -88,6 +88,8 @@ def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     assert found["sluice_quota", "hosts"] == 5000.0
     assert found["sluice_quota_used", "points_per_s"] == 0.0
     assert ("sluice_quota", "series") not in found
+    assert found["sluice_task_runs_total", "detect_resource"] == 1.0
+    assert found["sluice_task_seconds_total", "detect_resource"] == 9.0
     assert {"Evaluation lag", "Failed work", "Ingest lag", "Scheduler"} <= attention
     assert "Worker of evaluate" not in attention
 

@@ -11,6 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from accounts.authentication import ForbiddenError, authenticate
 from accounts.json_answers import RequestError, answers_in_json
+from accounts.log_context import tell
 from accounts.models import Scope, Token
 from accounts.remembered_tokens import RememberedTokens
 from accounts.sealing import Unsealable
@@ -138,6 +139,7 @@ def _host(token: Token) -> Host:
     """The host that the token is bound to; it can speak for no other."""
     if token.host is None or not hasattr(token.host, "enforcer"):
         raise ForbiddenError("the token is bound to no enrolled host; enrol it: sluice enroll")
+    tell(host=token.host.name)
     return token.host
 
 

@@ -16,6 +16,7 @@ from accounts.authentication import authenticate
 from accounts.json_answers import answers_in_json
 from accounts.models import Scope
 from accounts.row_wall import lifted
+from advisor.queries.fleet_figures import fleet_figures
 from advisor.queries.health import health_figures
 from advisor.queries.readiness import readiness, staleness
 from web.metrics import CONTENT_TYPE, exposition
@@ -56,4 +57,5 @@ def metrics(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     token = authenticate(request.headers.get("Authorization", ""), scope=Scope.METRICS, now=now)
     figures = health_figures(organisation=token.organisation, now=now, with_installation=False)
-    return HttpResponse(exposition(figures), content_type=CONTENT_TYPE)
+    fleet = fleet_figures(organisation=token.organisation, now=now)
+    return HttpResponse(exposition(figures, fleet), content_type=CONTENT_TYPE)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from accounts.log_context import request_id
 from web.api.v1.problem import API_PATH, problem_answer
 
 
 def _error_page(request: HttpRequest, status: int, title: str, text: str) -> HttpResponse:
-    context = {"status": status, "title": title, "text": text}
+    context = {"status": status, "title": title, "text": text, "number": request_id()}
     return render(request, "web/error.html", context, status=status)
 
 
@@ -50,7 +51,11 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001  Django names it
     """Needs neither the database nor the session, which may be what failed."""
-    return HttpResponse(_PLAIN_ERROR, status=500)
+    number = request_id()
+    told = (
+        f"<p>If you tell somebody, tell this number: <code>{number}</code></p>" if number else ""
+    )
+    return HttpResponse(_PLAIN_ERROR.replace("<!--number-->", told), status=500)
 
 
 _PLAIN_ERROR = """<!doctype html>
@@ -63,5 +68,6 @@ _PLAIN_ERROR = """<!doctype html>
 <body><main class="plain-page"><h1>Something failed on our side</h1>
 <p>The page could not be made. Collection and enforcement go on without it. The reason is in the
 log of the web process; try again in a minute.</p>
+<!--number-->
 <p><a class="button" href="/">To the overview</a></p></main></body></html>
 """

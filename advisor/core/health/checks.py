@@ -11,6 +11,7 @@ from advisor.core.duration import duration_text
 from advisor.core.enumeration import listed
 from advisor.core.health.figures import (
     Backups,
+    CheckIn,
     Evaluation,
     Figures,
     Ingest,
@@ -30,6 +31,8 @@ LOW_BYTES, LOW_RATIO = 1 << 30, 0.05
 
 
 KEEPER_SILENT_AFTER_S = 120.0
+CHECK_IN_LATE_AFTER_S = 180.0
+"""Three of its periods."""
 LOG_BEHIND_AFTER_S = 600.0
 """A piece of the database's log that waits longer for its target needs attention."""
 
@@ -58,6 +61,7 @@ class Checked(StrEnum):
     SLOWEST_TASK = "slowest_task"
     STORAGE = "storage"
     BACKUP = "backup"
+    CHECK_IN = "check_in"
     FAILED_WORK = "failed_work"
 
 
@@ -84,6 +88,7 @@ def checks(figures: Figures) -> tuple[Check, ...]:
         *_work(figures.work),
         _storage(figures.storage),
         _backups(figures.backups),
+        _check_in(figures.check_in),
         _failed_work(figures.failing, figures.failing_installation),
     )
 
@@ -221,6 +226,24 @@ def _backup_condition(found: Backups) -> Condition:
     if found.log_waiting_s is not None and found.log_waiting_s > LOG_BEHIND_AFTER_S:
         return Condition.BEHIND
     return Condition.FAILING if found.has_failed else Condition.CLEAR
+
+
+def _check_in(found: CheckIn | None) -> Check:
+    about, name = Checked.CHECK_IN, "Check-in outside"
+    if found is None:
+        text = "nobody watches from outside: SLUICE_CHECK_IN_URL is not set"
+        return Check(about=about, name=name, condition=Condition.UNKNOWN, text=text)
+    since = "never" if found.good_s is None else f"{_length(found.good_s)} ago"
+    text = f"last said that all is well {since}"
+    if found.faults:
+        text += f"; {found.faults} fault{'s' * (found.faults != 1)} told since"
+    if found.answer:
+        text += f"; the receiver: {found.answer}"
+    if found.good_s is not None and found.good_s <= CHECK_IN_LATE_AFTER_S:
+        condition = Condition.CLEAR
+    else:
+        condition = Condition.FAILING if found.faults else Condition.SILENT
+    return Check(about=about, name=name, condition=condition, text=text)
 
 
 def _failed_work(failing: int, of_installation: int) -> Check:

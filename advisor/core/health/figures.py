@@ -117,6 +117,18 @@ class Backups:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckIn:
+    """When it was last said outside that all is well; None: never, or nobody knows.
+
+    `faults` were told instead at the newest try, of which `answer` says what came.
+    """
+
+    good_s: float | None
+    faults: int
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
     """What the organisation may send or have, by the key of programs and the words of people.
 
@@ -151,9 +163,10 @@ class Failure:
 class Figures:
     """All of it, as one organisation sees it.
 
-    `work` is None if the queue's server does not answer, `backups` if Sluice makes none.
-    `failures` are the newest ones, those that still fail first. `failing` counts all that still
-    fail and belong to the organisation, `failing_installation` those that belong to none, whoever
+    `work` is None if the queue's server does not answer, `backups` if Sluice makes none,
+    `check_in` if nobody watches outside. `failures` are the newest ones, those that still fail
+    first. `failing` counts all that still fail and belong to the organisation,
+    `failing_installation` those that belong to none, whoever
     may see their reasons.
     """
 
@@ -163,6 +176,7 @@ class Figures:
     quotas: tuple[QuotaUse, ...]
     storage: Storage
     backups: Backups | None
+    check_in: CheckIn | None
     failing: int
     failing_installation: int
     failures: tuple[Failure, ...]

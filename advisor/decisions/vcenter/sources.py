@@ -30,6 +30,7 @@ from advisor.models.source import (
     MOST_EVERY_MIN,
     USUAL_EVERY_MIN,
 )
+from advisor.pipeline.asked_by import note_asked
 from ingest.core.vcenter.errors import AnswerError
 from ingest.imports.reachable import Addresses, address_problem
 from ingest.imports.vcenter_connection import authority_problem, place_of
@@ -193,6 +194,7 @@ def ask_trial(row: VcenterSource, *, actor: Actor, now: datetime) -> None:
     row.trial_asked_at, row.trial_worked, row.trial_says = now, None, ""
     row.save(update_fields=["trial_asked_at", "trial_worked", "trial_says"])
     _note(row, actor, "test a source", now)
+    note_asked(f"source {row.pk}")
 
 
 @transaction.atomic

@@ -57,7 +57,7 @@ class Webhook:
             "Sluice-Signature": signature(body, place.secret, at_s=int(time.time())),
         }
         try:
-            status = _post(place.address, body, headers)
+            status = post(place.address, body, headers)
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise NotSent(f"no answer: {' '.join(str(error).split())[:200]}") from error
         if not 200 <= status < 300:
@@ -72,7 +72,8 @@ def signature(body: bytes, secret: str, *, at_s: int) -> str:
     return f"t={at_s},v1={signed.hexdigest()}"
 
 
-def _post(url: str, body: bytes, headers: dict[str, str]) -> int:
+def post(url: str, body: bytes, headers: dict[str, str]) -> int:
+    """The status of the answer, in 20 s at most. Raises OSError, HTTPException or NotSent."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)

@@ -9,6 +9,7 @@ import pytest
 from advisor.core.health.checks import Check, Condition, checks
 from advisor.core.health.figures import (
     Backups,
+    CheckIn,
     Evaluation,
     Figures,
     HostLag,
@@ -68,6 +69,7 @@ WELL = Figures(
         silent_s=1.0,
         has_failed=False,
     ),
+    check_in=CheckIn(good_s=61.0, faults=0, answer="it answers 200"),
     failing=0,
     failing_installation=0,
     failures=(),
@@ -132,6 +134,7 @@ def test_each_check_says_its_figures() -> None:
         "Slowest task": "detect_resource of nfs-07: 12 s",
         "Free disk": "50 GB (50%) free in /data; the database has 3.14 GB",
         "Backup": "the last full one 2 h ago; the log is at the target",
+        "Check-in outside": "last said that all is well 61 s ago; the receiver: it answers 200",
         "Failed work": "none",
     }
 
@@ -303,3 +306,35 @@ def test_use_that_is_not_known_is_said() -> None:
     check = found(replace(WELL, quotas=(unknown,)))["Quotas"]
 
     assert check.text == "use not known of 10 points a second"
+
+
+@pytest.mark.parametrize(
+    ("check_in", "condition", "text"),
+    [
+        (None, Condition.UNKNOWN, "nobody watches from outside: SLUICE_CHECK_IN_URL is not set"),
+        (
+            CheckIn(good_s=180.0, faults=2, answer="it answers 200"),
+            Condition.CLEAR,
+            (
+                "last said that all is well 3 min ago; 2 faults told since; "
+                "the receiver: it answers 200"
+            ),
+        ),
+        (
+            CheckIn(good_s=181.0, faults=1, answer=""),
+            Condition.FAILING,
+            "last said that all is well 3 min ago; 1 fault told since",
+        ),
+        (
+            CheckIn(good_s=None, faults=0, answer="it answers 404"),
+            Condition.SILENT,
+            "last said that all is well never; the receiver: it answers 404",
+        ),
+    ],
+)
+def test_check_in_is_clear_while_the_receiver_heard_of_health_lately(
+    check_in: CheckIn | None, condition: Condition, text: str
+) -> None:
+    check = found(replace(WELL, check_in=check_in))["Check-in outside"]
+
+    assert (check.condition, check.text) == (condition, text)
