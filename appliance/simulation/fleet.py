@@ -1,4 +1,4 @@
-"""What people state before a run: hosts with agents on one datastore, and workloads with limits."""
+"""What people state before a run, hosts with agents on one datastore, and what they decide."""
 
 from __future__ import annotations
 
@@ -188,9 +188,7 @@ class People:
         Enforcer.objects.filter(host=_host(self._fleet, name)).update(dry_run=is_dry)
 
     def _dry_run_all(self, is_dry: bool) -> None:
-        Enforcer.objects.filter(host__organisation=self._fleet.organisation).update(
-            dry_run=is_dry
-        )
+        Enforcer.objects.filter(host__organisation=self._fleet.organisation).update(dry_run=is_dry)
 
 
 def _host(fleet: Fleet, name: str) -> Host:

@@ -228,6 +228,13 @@ class SimulatedHost:
             self.name, self.kernel.changed(), self._agenda.now_s, slack_s=looks_after + POLL_S
         )
 
+    def look_three_exchanges_later(self) -> None:
+        """Hold the host to what it must have come to since the last fault."""
+        if self.known.is_ledger_lost or self._agenda.now_s < self.known.excused_until_s:
+            # A person has still to look, or the agent waits before it tries again.
+            return
+        self._truth.is_right_or_leased(self.name, self.kernel.groups, self._agenda.now_s)
+
     def excuse_trouble(self) -> None:
         """What failed for a while is tried again later and later."""
         self.known.excuse(self._agenda.now_s + LONGEST_RETRY_S + 2 * DEAD_MAN_S)
@@ -266,7 +273,7 @@ class SimulatedHost:
             self._learn(process)
             self._end(process.ends)
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (as the loop of the agent does)
             self._trail.require(
                 False, "never-an-error-unforeseen", f"a round of {self.name} fails: {error!r}"
             )

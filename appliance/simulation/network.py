@@ -111,9 +111,7 @@ class Way:
             self._host.wait(TIMEOUT_S)
             return None
         if trouble is Trouble.DOUBLED:
-            self._agenda.after(
-                self._rng.uniform(1.0, 90.0), lambda: self._arrives(question)
-            )
+            self._agenda.after(self._rng.uniform(1.0, 90.0), lambda: self._arrives(question))
         self._host.wait(self._rng.uniform(0.01, USUAL_S))
         said = self._serve(question)
         if said is not None and question.method == "GET" and said.status == 200:

@@ -36,6 +36,8 @@ from enforcers.wire_signatures import REPORT_HEADER, read_report_signature
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 TROUBLE_RATIO = 0.12
 HEALS_BEFORE_END_S = LEASE_S + 4 * POLL_S
+THREE_EXCHANGES_S = 3 * POLL_S + 15.0
+"""Who was down comes up again, and no answer takes longer than that."""
 PEOPLE_EVERY_S = 70.0
 LOOK_EVERY_S = 10.0
 SCHEDULER_EVERY_S = 60.0
@@ -124,6 +126,9 @@ class _Run:
             heals_s = length_s - HEALS_BEFORE_END_S
             self._agenda.run_until(heals_s)
             self._heal()
+            self._agenda.run_until(heals_s + THREE_EXCHANGES_S)
+            for host in self._hosts:
+                host.look_three_exchanges_later()
             self._agenda.run_until(length_s)
             self._end(heals_s)
 
@@ -192,9 +197,7 @@ class _Run:
         header = question.headers.get(REPORT_HEADER)
         number = None if header is None else read_report_signature(header).number
         count = json.loads(said.body)["accepted"]
-        self._truth.report_taken(
-            owner, json.loads(question.body), number=number, count=count
-        )
+        self._truth.report_taken(owner, json.loads(question.body), number=number, count=count)
         shown = Enforcer.objects.get(host__name=owner, host__organisation=self._fleet.organisation)
         published = PublishedDocument.objects.filter(host=shown.host_id)
         self._truth.shown(
@@ -208,8 +211,6 @@ class _Run:
             self._truth.came_right(
                 host.name,
                 host.kernel.groups,
-                healed_s=healed_s,
-                now_s=self._agenda.now_s,
                 is_running=host.process is not None,
                 made_until=self._now() - timedelta(seconds=2 * POLL_S),
                 made_from=START + timedelta(seconds=healed_s),

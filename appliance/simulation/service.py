@@ -15,6 +15,7 @@ from appliance.simulation.database import FailingStatements, unharmed_transactio
 from appliance.simulation.network import Question, Said
 from appliance.simulation.trail import Trail
 
+UNAVAILABLE = 503
 Answered = Callable[[Question, Said], None]
 
 
@@ -27,9 +28,7 @@ class SimulatedService:
         self._answered = answered
         self._handler = WSGIHandler()
         self._error: BaseException | None = None
-        self.statements = FailingStatements(
-            lambda: trail.fault("service", "statement fails")
-        )
+        self.statements = FailingStatements(lambda: trail.fault("service", "statement fails"))
         self.is_away = False
 
     def serve(self, question: Question) -> Said | None:
@@ -47,7 +46,7 @@ class SimulatedService:
             unharmed_transaction()
         said = Said(status=response.status_code, body=response.content)
         self._trail.require(
-            said.status in {503} or said.status < 500,
+            said.status == UNAVAILABLE or said.status < 500,
             "never-an-error-unforeseen",
             f"the service answers {said.status} to {question.path}: {self._error!r}",
         )

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 from unittest.mock import patch
 
@@ -68,7 +69,7 @@ class Turns:
     def _disk_of_open(self, descriptor: int) -> tuple[SimulatedDisk, str] | None:
         if self._present is None:
             return None
-        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
         disk = self._present.disk
         return (disk, path) if disk.holds(path) else None
 

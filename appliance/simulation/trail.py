@@ -1,4 +1,4 @@
-"""What happened in a run, in order: for the person who reads of a violation, and to compare runs."""
+"""What happened in a run, in order: for who reads of a violation, and to compare runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class Violation:
     def text(self, command: str) -> str:
         """All of it, with the command that repeats it."""
         minutes, seconds = divmod(self.at_s, 60)
-        head = f"{self.invariant} does not hold at {minutes:.0f} min {seconds:04.1f} s: {self.what}"
+        head = (
+            f"{self.invariant} does not hold at {minutes:.0f} min {seconds:04.1f} s: {self.what}"
+        )
         events = "\n".join(f"  {line}" for line in self.last_events)
         return f"{head}\nThe last events:\n{events}\nAgain: {command}"
 

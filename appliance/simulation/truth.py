@@ -1,4 +1,4 @@
-"""What is known of a run from outside of the code under test, and the invariants that it is held to.
+"""What is known of a run from outside of the code under test, and the invariants it is held to.
 
 docs/simulation.md has the table of them. It knows documents by what the service answered, the
 kernel by its own writes, and reads the agent's files as a person would.
@@ -83,9 +83,7 @@ class Truth:
             revision=said["revision"],
             issued_at=said["issued_at"],
             dry_run=said["dry_run"],
-            limits={
-                item["selector"]["value"]: item["limit"] for item in said["allocations"]
-            },
+            limits={item["selector"]["value"]: item["limit"] for item in said["allocations"]},
         )
         self.hosts[said["host"]].issued.append(given)
 
@@ -194,9 +192,7 @@ class Truth:
         host = self.hosts[name]
         host.report = report
         host.made.append(report["reported_at"])
-        places = {
-            f"{path.rpartition('/')[2]}-{name}": path for path in groups
-        }
+        places = {f"{path.rpartition('/')[2]}-{name}": path for path in groups}
         for item in report["allocations"]:
             controls, group = item["controls"], groups.get(places.get(item["workload"], ""))
             if group is None or controls["limit"]["outcome"] not in _HELD:
@@ -204,8 +200,7 @@ class Truth:
             limit = item["desired"]["limit"]
             value = UNLIMITED if limit is None or limit >= LIMITLESS_FROM else str(int(limit))
             self._trail.require(
-                report["state"] != "enforcing"
-                or all(group.limits[key] == value for key in _KEYS),
+                report["state"] != "enforcing" or all(group.limits[key] == value for key in _KEYS),
                 "report-is-true",
                 f"{name} reports a limit of {limit} for {item['workload']} as "
                 f"{controls['limit']['outcome']}, and the kernel has {shown(group.limits)}",
@@ -226,13 +221,27 @@ class Truth:
             f"{host.lease_end_s} s",
         )
 
+    def is_right_or_leased(self, name: str, groups: Mapping[str, Group], now_s: float) -> None:
+        """Three exchanges after the last fault: the newest policy, or none, or one that the host
+        was told to hold before and whose lease lasts, where it says why it takes no newer one."""
+        host = self.hosts[name]
+        newest = host.issued[-1]
+        is_right = all(one.limits == newest.wanted(path, one) for path, one in groups.items())
+        is_reverted = all(one.is_as_found for one in groups.values())
+        report = host.report or {}
+        refuses = bool(report.get("refusal")) and now_s <= (host.lease_end_s or 0.0)
+        self._trail.require(
+            is_right or is_reverted or refuses,
+            "right-policy-in-time",
+            f"{name} has neither revision {newest.revision} nor what was found, and says of that: "
+            f"{report.get('refusal')}",
+        )
+
     def came_right(
         self,
         name: str,
         groups: Mapping[str, Group],
         *,
-        healed_s: float,
-        now_s: float,
         is_running: bool,
         made_from: datetime,
         made_until: datetime,
