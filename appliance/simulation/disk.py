@@ -19,6 +19,7 @@ class SimulatedDisk:
     def __init__(self, root: Path, strikes: Strikes) -> None:
         self.root = root
         self.strikes = strikes
+        self.told: Callable[[Path], None] = lambda _path: None
         self._synced: dict[str, bytes] = {}
         self._durable: dict[str, bytes] = {}
 
@@ -48,6 +49,7 @@ class SimulatedDisk:
         self._synced.pop(Path(target).name, None)
         if content is not None:
             self._synced[Path(target).name] = content
+        self.told(Path(target))
 
     def lose_power(self, rng: random.Random) -> None:
         """Leave what a disk may have after the power was cut."""

@@ -87,6 +87,7 @@ class SimulatedHost:
         self._run_dir = folder / name / "run"
         self.strikes = Strikes(self._struck)
         self.disk = SimulatedDisk(state_dir, self.strikes)
+        self.disk.told = self._file_written
         self.kernel = SimulatedKernel(_groups(rng), before_write=self.strikes.kernel_step)
         self.kernel.told = self._kernel_written
         self.way = Way(self, serve, agenda=agenda, trail=trail, rng=rng)
@@ -151,7 +152,6 @@ class SimulatedHost:
             return
         try:
             self._do(process.agent.stop)
-            self._look()
         except Killed:
             self._end(process.ends)
             return
@@ -233,7 +233,9 @@ class SimulatedHost:
         if self.known.is_ledger_lost or self._agenda.now_s < self.known.excused_until_s:
             # A person has still to look, or the agent waits before it tries again.
             return
-        self._truth.is_right_or_leased(self.name, self.kernel.groups, self._agenda.now_s)
+        self._truth.is_right_or_leased(
+            self.name, self.kernel.groups, self._agenda.now_s, slack_s=2 * POLL_S
+        )
 
     def excuse_trouble(self) -> None:
         """What failed for a while is tried again later and later."""
@@ -278,7 +280,6 @@ class SimulatedHost:
                 False, "never-an-error-unforeseen", f"a round of {self.name} fails: {error!r}"
             )
         self._learn(process)
-        self._look()
 
     def _do(self, act: Callable[[], int | None]) -> int | None:
         """Let the agent's code run."""
@@ -337,13 +338,14 @@ class SimulatedHost:
         if status == 0:
             self._truth.said_as_found(self.name, "the dead man", self.kernel.changed())
         if self.known.is_ledger_lost:
-            if status != 0:
-                self._restore_by_force()
+            if status != 0 and not self._restore_by_force():
+                # With a full disk they try again later.
+                return
             self.known.is_ledger_lost = False
             self.may_start = True
             self._agenda.after(RESTART_S, self.start_agent)
 
-    def _restore_by_force(self) -> None:
+    def _restore_by_force(self) -> bool:
         """A person was told, and puts all to the kernel's defaults: `restore --force`."""
         self._trail.note(self.name, "a person restores by force")
         with self._turns.of(self):
@@ -351,11 +353,12 @@ class SimulatedHost:
             restored = put_back(parts, by_force=True)
             parts.locks.close()
         if restored.problems:
-            return
+            return False
         for path, group in self.kernel.groups.items():
             if path.startswith(SUBTREE):
                 group.found = dict(_NO_LIMITS)
         self._truth.said_as_found(self.name, "a person", self.kernel.changed())
+        return True
 
     # --- What is looked at
 
@@ -373,10 +376,10 @@ class SimulatedHost:
             issued_s = seconds_since(self._start, document.issued_at)
             self._truth.accepted(self.name, document, issued_s)
 
-    def _look(self) -> None:
-        """Which report the agent has made."""
-        report = json.loads((self.disk.root / "status.json").read_bytes())
-        if self.known.report is None or report != self.known.report:
+    def _file_written(self, path: Path) -> None:
+        """Which report the agent has made, of the kernel as it is now."""
+        if path.name == "status.json":
+            report = json.loads(path.read_bytes())
             self._truth.reported(self.name, report, self.kernel.groups)
 
     def _look_at_ledger(self) -> None:

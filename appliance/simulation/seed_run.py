@@ -215,14 +215,18 @@ class _Run:
                 made_until=self._now() - timedelta(seconds=2 * POLL_S),
                 made_from=START + timedelta(seconds=healed_s),
             )
+        self._compare_records()
+        for host in self._hosts:
+            host.stop_agent()
+
+    def _compare_records(self) -> None:
+        """What is stored beside what was acknowledged."""
         for owner in self._truth.hosts:
             rows = ComplianceRecord.objects.filter(
                 host__name=owner, host__organisation=self._fleet.organisation
             )
             counts = rows.values_list("reported_at").annotate(Count("pk"))
             self._truth.kept(owner, {wire_time(at): number for at, number in counts})
-        for host in self._hosts:
-            host.stop_agent()
 
 
 def _fast_folder() -> str | None:

@@ -59,7 +59,7 @@ class HostTruth:
     excused_until_s: float = 0.0
     is_ledger_lost: bool = False
     report: dict[str, Any] | None = None
-    made: list[str] = field(default_factory=list)
+    made: list[tuple[str, int | None]] = field(default_factory=list)
     taken: dict[str, int] = field(default_factory=dict)
 
     def excuse(self, until_s: float) -> None:
@@ -191,7 +191,7 @@ class Truth:
         """An agent has made a report, of the kernel as it is."""
         host = self.hosts[name]
         host.report = report
-        host.made.append(report["reported_at"])
+        host.made.append((report["reported_at"], report["revision"]))
         places = {f"{path.rpartition('/')[2]}-{name}": path for path in groups}
         for item in report["allocations"]:
             controls, group = item["controls"], groups.get(places.get(item["workload"], ""))
@@ -221,7 +221,9 @@ class Truth:
             f"{host.lease_end_s} s",
         )
 
-    def is_right_or_leased(self, name: str, groups: Mapping[str, Group], now_s: float) -> None:
+    def is_right_or_leased(
+        self, name: str, groups: Mapping[str, Group], now_s: float, slack_s: float
+    ) -> None:
         """Three exchanges after the last fault: the newest policy, or none, or one that the host
         was told to hold before and whose lease lasts, where it says why it takes no newer one."""
         host = self.hosts[name]
@@ -229,7 +231,7 @@ class Truth:
         is_right = all(one.limits == newest.wanted(path, one) for path, one in groups.items())
         is_reverted = all(one.is_as_found for one in groups.values())
         report = host.report or {}
-        refuses = bool(report.get("refusal")) and now_s <= (host.lease_end_s or 0.0)
+        refuses = bool(report.get("refusal")) and now_s <= (host.lease_end_s or 0.0) + slack_s
         self._trail.require(
             is_right or is_reverted or refuses,
             "right-policy-in-time",
@@ -260,10 +262,16 @@ class Truth:
             f"{name} has {', '.join(f'{p} {shown(g.limits)}' for p, g in sorted(wrong.items()))}, "
             f"which is not of revision {newest.revision}, and has not reverted",
         )
-        due = [at for at in host.made if wire_time(made_from) < at < wire_time(made_until)]
+        due = [
+            at
+            for at, revision in host.made
+            if wire_time(made_from) < at < wire_time(made_until)
+            # A service that was restored from a backup takes no report on what it forgot.
+            and (revision is None or revision <= newest.revision)
+        ]
         missing = [at for at in due if at not in host.taken]
         self._trail.require(
-            bool(due) and not missing,
+            not missing,
             "reports-arrive",
             f"{len(missing)} of {len(due)} reports of {name} since the last fault are not there",
         )
