@@ -62,7 +62,9 @@ class HostFaults:
             host.kernel.disk_name = DISK_NAME
             if not host.known.is_ledger_lost:
                 host.may_start = True
-            host.use(host.secrets) if host.wrong_secrets else host.start_agent()
+            if host.wrong_secrets:
+                host.use(host.secrets)
+            host.start_agent()
 
     def _strike(self) -> None:
         if self.is_over:
