@@ -7,41 +7,42 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from django.db import connection
-
-from appliance.simulation.play import play
 
 pytestmark = [pytest.mark.slow, pytest.mark.any_database]
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("accounts", "advisor", "appliance", "config", "enforcers", "ingest", "web")
 PLANTED = sorted(Path(__file__).with_name("planted").glob("*.patch"))
+MOST_SEEDS = 40
 PLAYS = """
 import sys
 import django
 django.setup()
 from appliance.simulation.play import play
-for outcome in play([int(sys.argv[1])], hosts=5, minutes=20.0):
-    print("found:", outcome.violation.invariant if outcome.violation else "nothing")
+for outcome in play(range(1, int(sys.argv[1]) + 1), hosts=5, minutes=20.0):
+    if outcome.violation is not None:
+        print("found:", outcome.violation.invariant, "by seed", outcome.seed)
+        print(outcome.violation.text("-"))
+        break
 """
+FOR_EACH_COMMIT = ("lease-by-the-wall-clock", "unpublished-revision-counted")
+"""Of the agent one and of the service one; all of them take minutes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """What a patch says of itself."""
-
-    invariant: str
-    seed: int
+def invariant_of(patch: Path) -> str:
+    found = re.match(r"Invariant: (\S+)\nBug: ", patch.read_text())
+    assert found is not None, f"{patch.name} does not begin with its invariant and its bug"
+    return found[1]
 
 
-def head_of(patch: Path) -> Head:
-    text = patch.read_text().partition("diff --git")[0]
-    said = dict(re.findall(r"^(Invariant|Found by seed): (\S+)$", text, re.MULTILINE))
-    return Head(invariant=said["Invariant"], seed=int(said["Found by seed"]))
+def planted(patch: Path) -> object:
+    is_quick = patch.stem in FOR_EACH_COMMIT
+    return pytest.param(patch, id=patch.stem, marks=() if is_quick else pytest.mark.long)
 
 
 def test_ten_bugs_are_planted_and_each_invariant_that_they_name_is_in_the_table() -> None:
@@ -49,23 +50,18 @@ def test_ten_bugs_are_planted_and_each_invariant_that_they_name_is_in_the_table(
 
     assert len(PLANTED) == 10
     for patch in PLANTED:
-        assert f"| {head_of(patch).invariant} |" in table
+        assert f"| {invariant_of(patch)} |" in table
 
 
-@pytest.mark.django_db
-@pytest.mark.timeout(600)
-def test_present_code_breaks_nothing_in_the_seeds_that_find_the_bugs() -> None:
-    seeds = sorted({head_of(patch).seed for patch in PLANTED})
-
-    found = {one.seed: one.violation for one in play(seeds, hosts=5, minutes=20.0)}
-
-    assert found == dict.fromkeys(seeds)
+@pytest.mark.parametrize("patch", PLANTED, ids=lambda path: path.stem)
+def test_planted_bug_fits_the_present_code(patch: Path) -> None:
+    subprocess.run(["git", "apply", "--check", str(patch)], cwd=ROOT, check=True)
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("patch", PLANTED, ids=lambda path: path.stem)
-def test_planted_bug_breaks_exactly_the_invariant_that_its_patch_names(
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("patch", [planted(patch) for patch in PLANTED])
+def test_first_invariant_that_a_planted_bug_breaks_is_the_one_that_its_patch_names(
     tmp_path: Path, patch: Path
 ) -> None:
     for name in PACKAGES:
@@ -73,7 +69,7 @@ def test_planted_bug_breaks_exactly_the_invariant_that_its_patch_names(
     subprocess.run(["git", "apply", str(patch)], cwd=tmp_path, check=True)
 
     done = subprocess.run(
-        [sys.executable, "-c", PLAYS, str(head_of(patch).seed)],
+        [sys.executable, "-c", PLAYS, str(MOST_SEEDS)],
         cwd=tmp_path,
         env=environment(tmp_path),
         capture_output=True,
@@ -81,13 +77,14 @@ def test_planted_bug_breaks_exactly_the_invariant_that_its_patch_names(
         check=False,
     )
 
-    assert f"found: {head_of(patch).invariant}" in done.stdout, done.stderr
+    assert f"found: {invariant_of(patch)} " in done.stdout, done.stdout + done.stderr
 
 
 def environment(folder: Path) -> dict[str, str]:
     """That of a process on the database of this test, in which nobody else is."""
     server = connection.settings_dict
-    url = f"postgres://{server['USER']}@/{server['NAME']}?host={server['HOST']}&port={server['PORT']}"
+    host = quote(str(server["HOST"]), safe="")
+    url = f"postgres://{server['USER']}@{host}:{server['PORT']}/{server['NAME']}"
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(Path.home()),
@@ -95,4 +92,5 @@ def environment(folder: Path) -> dict[str, str]:
         "DATABASE_URL": url,
         "SLUICE_DATA_DIR": str(folder / "data"),
         "PYTHONPATH": str(folder),
+        "SLUICE_SECRET_KEY": "simulated",
     }
