@@ -88,7 +88,7 @@ class HostFaults:
             Kind(name="cut off from the service", weight=3, strike=self._cut),
             Kind(name="disk full", weight=2, strike=self._fill),
             Kind(name="disk renamed", weight=2, strike=self._rename),
-            Kind(name="group made anew", weight=3, strike=self._make_anew),
+            Kind(name="group made anew", weight=5, strike=self._make_anew),
             Kind(name="somebody else sets a limit", weight=3, strike=self._drift),
             Kind(name="ledger lost", weight=2, strike=self._lose_ledger),
             Kind(name="policy file damaged", weight=1, strike=self._damage_policy),
@@ -151,7 +151,7 @@ class HostFaults:
         self._later(20.0, 240.0, back)
 
     def _make_anew(self, host: SimulatedHost) -> None:
-        path = self._rng.choice(sorted(host.kernel.groups))
+        path = self._rng.choice(sorted(host.kernel.changed() or host.kernel.groups))
         host.kernel.make_anew(path, self._rng.choice(({}, {"riops": "1200"}, {"wbps": "4096"})))
 
     def _drift(self, host: SimulatedHost) -> None:
