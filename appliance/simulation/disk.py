@@ -51,6 +51,11 @@ class SimulatedDisk:
             self._synced[Path(target).name] = content
         self.told(Path(target))
 
+    def outlives(self, name: str) -> bool:
+        """Whether a file as it is now would be there after a loss of power."""
+        path = self.root / name
+        return path.exists() and self._durable.get(name) == path.read_bytes()
+
     def lose_power(self, rng: random.Random) -> None:
         """Leave what a disk may have after the power was cut."""
         for name in sorted({*self._names(), *self._durable}):

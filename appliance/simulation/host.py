@@ -272,7 +272,6 @@ class SimulatedHost:
         try:
             self._do(agent.tick)
         except Killed:
-            self._learn(process)
             self._end(process.ends)
             return
         except Exception as error:  # noqa: BLE001  (as the loop of the agent does)
@@ -374,7 +373,15 @@ class SimulatedHost:
         if latest is not None:
             document = latest.document
             issued_s = seconds_since(self._start, document.issued_at)
-            self._truth.accepted(self.name, document, issued_s)
+            is_kept = not self.is_busy and self._kept_revision() == document.revision
+            self._truth.accepted(self.name, document, issued_s, is_kept=is_kept)
+
+    def _kept_revision(self) -> int | None:
+        """The revision that the host would hold after a loss of power."""
+        if not self.disk.outlives("policy.json"):
+            return None
+        latest = json.loads((self.disk.root / "policy.json").read_bytes())["latest"]
+        return latest and int(latest["document"]["revision"])
 
     def _file_written(self, path: Path) -> None:
         """Which report the agent has made, of the kernel as it is now."""

@@ -152,8 +152,8 @@ class Truth:
             "document says so",
         )
 
-    def accepted(self, name: str, document: Any, since_start_s: float) -> None:
-        """The document that an agent holds after a round, and when it was issued."""
+    def accepted(self, name: str, document: Any, since_start_s: float, *, is_kept: bool) -> None:
+        """The document that an agent holds, when it was issued, and whether it is kept on disk."""
         host = self.hosts[name]
         self._trail.require(
             document.host == name, "own-host-only", f"{name} holds a document of {document.host}"
@@ -163,7 +163,8 @@ class Truth:
             "revision-never-back",
             f"{name} went from revision {host.revision} to {document.revision}",
         )
-        host.revision = document.revision
+        if is_kept:
+            host.revision = document.revision
         if not document.dry_run:
             host.lease_end_s = since_start_s + LEASE_S
 
