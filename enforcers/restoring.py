@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from enforcers.assembly import Parts
 from enforcers.errors import StateError
-from enforcers.recovery import recover, why_doubtful
+from enforcers.recovery import recover, why_doubtful, why_unseen
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,8 @@ def put_back(parts: Parts, *, by_force: bool = False) -> Restored:
     else:
         if recovery.doubtful:
             problems.append(why_doubtful(parts.ledger, recovery.doubtful))
+        elif recovery.unseen:
+            problems.append(why_unseen(parts.ledger, recovery.unseen))
         elif parts.ledger.lost is not None:
             problems.append(
                 f"{parts.ledger.lost}; which limits may be the agent's only its configuration "
@@ -58,4 +60,7 @@ def recover_at_start(parts: Parts) -> None:
     else:
         if found.doubtful:
             why = why_doubtful(parts.ledger, found.doubtful)
+            log.error("the ledger was lost", extra={"why": why})
+        elif found.unseen:
+            why = why_unseen(parts.ledger, found.unseen)
             log.error("the ledger was lost", extra={"why": why})

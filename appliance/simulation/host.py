@@ -345,7 +345,12 @@ class SimulatedHost:
             self._agenda.after(RESTART_S, self.start_agent)
 
     def _restore_by_force(self) -> bool:
-        """A person was told, and puts all to the kernel's defaults: `restore --force`."""
+        """A person was told, and puts all to the kernel's defaults: `restore --force`.
+
+        They wait until the disk is there.
+        """
+        if self.kernel.disk_name != DISK_NAME:
+            return False
         self._trail.note(self.name, "a person restores by force")
         with self._turns.of(self):
             parts = self._assembled()
