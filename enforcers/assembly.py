@@ -90,9 +90,7 @@ def assemble_by_ledger(root: Path) -> Parts:
 
 def _this_machine(post: Post | None) -> Machine:
     host_fs = HostFs()
-    host = HostAccess(
-        runner=SubprocessRunner(), host_fs=host_fs, post=post, hear=kernel_news.hear
-    )
+    host = HostAccess(runner=SubprocessRunner(), host_fs=host_fs, post=post, hear=kernel_news.hear)
     return Machine(host=host, clocks=clocks_of(host_fs), run_dir=RUN_DIR)
 
 

@@ -86,11 +86,15 @@ def why_unseen(ledger: Ledger, unseen: tuple[str, ...]) -> str:
 
 
 def _out_of_sight(mechanisms: Mechanisms) -> tuple[str, ...]:
-    """The devices that cannot be looked at; of a group that is gone nothing is left."""
+    """The devices that cannot be looked at.
+
+    Of a group that is gone nothing is left, nor on a host that has not what a mechanism sets.
+    """
     return tuple(
         f"{device} ({obstacle.reason})"
         for mechanism in mechanisms.values()
         if isinstance(mechanism, FindsUnlikeDefault) and isinstance(mechanism, SeesObstacles)
+        if mechanism.support().supported
         for device, obstacle in sorted(mechanism.obstacles().items())
         if obstacle is not None and obstacle.is_total and not device.startswith("/")
     )
