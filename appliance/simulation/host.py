@@ -352,15 +352,21 @@ class SimulatedHost:
         if self.kernel.disk_name != DISK_NAME:
             return False
         self._trail.note(self.name, "a person restores by force")
-        with self._turns.of(self):
+        with self._turns.of(self), ExitStack() as ends:
             parts = self._assembled()
-            restored = put_back(parts, by_force=True)
-            parts.locks.close()
+            ends.callback(parts.locks.close)
+            try:
+                restored = put_back(parts, by_force=True)
+            except Killed:
+                self._end(ExitStack())
+                return False
+        if parts.ledger.lost is None:
+            # From now on the ledger tells, also where the kernel refused a write.
+            for path, group in self.kernel.groups.items():
+                if path.startswith(SUBTREE):
+                    group.found = dict(_NO_LIMITS)
         if restored.problems:
             return False
-        for path, group in self.kernel.groups.items():
-            if path.startswith(SUBTREE):
-                group.found = dict(_NO_LIMITS)
         self._truth.said_as_found(self.name, "a person", self.kernel.changed())
         return True
 

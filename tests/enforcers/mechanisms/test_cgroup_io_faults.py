@@ -234,9 +234,10 @@ def test_disk_out_of_sight_is_not_said_to_be_as_it_was_found(tmp_path: Path) -> 
         cgroups.put(f"/sys/dev/block/8:0/{file}", text)
     back = rig.enforcement.run(None, previous=None, now_s=20.0)
 
-    assert gone.problems == (
+    (problem,) = gone.problems
+    assert problem == (
         "8:0 is not as it was found: there is no block device '8:0'; what was found on it is "
-        "noted, and put back once it is there",
+        "noted, and put back once it is there"
     )
     assert noted
     assert back.problems == ()
