@@ -213,7 +213,8 @@ class _Run:
                 host.kernel.groups,
                 is_running=host.process is not None,
                 made_until=self._now() - timedelta(seconds=2 * POLL_S),
-                made_from=START + timedelta(seconds=healed_s),
+                # Who waited at the last fault may still have been killed by it.
+                made_from=START + timedelta(seconds=healed_s + THREE_EXCHANGES_S),
             )
         self._compare_records()
         for host in self._hosts:
