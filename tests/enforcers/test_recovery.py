@@ -233,3 +233,25 @@ def test_lost_ledger_stays_lost_while_a_disk_is_out_of_sight(tmp_path: Path, tc:
     assert was_lost is not None
     assert seen.unseen == ()
     assert [entry.thing for entry in seen.doubtful] == [f"{A} io.max"]
+
+
+def test_restore_that_fails_midway_does_not_go_back_to_the_policy(
+    tmp_path: Path, tc: FakeTc
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+    for name in (A, "/machine.slice/b"):
+        cgroups.add_group(name)
+    rig = start_rig(tmp_path, tc, host_fs=cgroups)
+    policy = document(group(A, limit=500.0), group("/machine.slice/b", limit=500.0))
+    rig.enforcement.run(policy, previous=None, now_s=0.0)
+    cgroups.refuse = "/machine.slice/b"
+
+    failed = rig.enforcement.run(None, previous=None, now_s=1.0)
+    first, second = cgroups.text(A, "io.max"), cgroups.text("/machine.slice/b", "io.max")
+    cgroups.refuse = None
+    again = rig.enforcement.run(None, previous=None, now_s=100.0)
+
+    assert len(failed.problems) == 1
+    assert (first, "riops=500" in second) == ("", True)
+    assert again.problems == ()
+    assert rig.ledger.entries() == ()
