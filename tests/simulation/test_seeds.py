@@ -8,7 +8,7 @@ from appliance.simulation.database import taken_back
 from appliance.simulation.play import play
 from appliance.simulation.rows import rows_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.any_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.long, pytest.mark.any_database]
 
 CI_SEEDS = range(1, 31)
 
