@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 
 from accounts.models import Membership, Organisation, Role
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
@@ -141,7 +142,7 @@ class People:
             .order_by("pk")
         ]
         now = self._now()
-        draft = Recommendation.objects.create(
+        draft = Recommendation(
             organisation=self._fleet.organisation,
             resource=self._fleet.datastore,
             kind=DRAFT,
@@ -151,7 +152,12 @@ class People:
             created_at=now,
             expires_at=now + timedelta(hours=24),
         )
-        _if_allowed(lambda: approve(recommendation=draft, user=self._fleet.operator, now=now))
+
+        def stated_and_approved() -> None:
+            draft.save()
+            approve(recommendation=draft, user=self._fleet.operator, now=now)
+
+        _if_allowed(stated_and_approved)
 
     def end_trials(self) -> None:
         """All hosts enforce again, and get the newest version."""
@@ -198,6 +204,7 @@ def _host(fleet: Fleet, name: str) -> Host:
 def _if_allowed(decide: Callable[[], object]) -> None:
     """People try; what the product refuses is refused."""
     try:
-        decide()
+        with transaction.atomic():
+            decide()
     except AdvisorError:
         return
