@@ -24,7 +24,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline adviso
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load lock clean
+.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -143,6 +143,9 @@ testbed-programs: ## obtain kernels, a Debian 13, NFS server and vCenter for the
 	@scripts/testbed
 	@scripts/kernels
 	@scripts/debian13
+
+simulate: $(VENV)/.installed-run ## play seeds: real service and agents on virtual time with faults (ARGS="--seeds 1-600 --json FILE")
+	@$(BIN)/sluice simulate $(ARGS)
 
 lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)

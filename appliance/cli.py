@@ -65,6 +65,7 @@ COMMANDS = {
         "esxtop": "print what a running esxtop writes as line protocol, for Telegraf",
         "udp": "receive line protocol over UDP, which nobody acknowledges",
         "demo": "find, fix and verify contention once, on scratch data",
+        "simulate": "real agents and service on virtual time with faults, held to invariants",
         "detect": "evaluate all resources once",
         "advise": "look once for advice on thresholds, queue depths, placement and limits",
         "recommend": "look once for policies to recommend",

@@ -24,6 +24,15 @@ from enforcers.state_dir import StateDir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What an agent runs on: kernel and programs, clocks, and the folder of all agents' locks."""
+
+    host: HostAccess
+    clocks: Clocks
+    run_dir: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a command works with.
 
@@ -45,10 +54,12 @@ def assemble(
     dry_run: bool,
     mechanisms: Mechanisms = MECHANISMS,
     post: Post | None = None,
+    machine: Machine | None = None,
 ) -> Parts:
     """Read the state on disk and build the parts. Raises StateError.
 
-    By `post` mechanisms tell other hosts what this one does; None if nobody is told.
+    By `post` mechanisms tell other hosts what this one does; None if nobody is told. `machine`
+    None is this one.
     """
     return _assemble(
         config.state_dir,
@@ -57,7 +68,7 @@ def assemble(
         key=config.server.document_key,
         first_retry_s=config.poll_s,
         mechanisms=mechanisms,
-        post=post,
+        machine=machine or _this_machine(post),
     )
 
 
@@ -67,8 +78,20 @@ def assemble_by_ledger(root: Path) -> Parts:
     Raises StateError.
     """
     return _assemble(
-        root, dry_run=False, configs=None, key=None, first_retry_s=0.0, mechanisms=MECHANISMS
+        root,
+        dry_run=False,
+        configs=None,
+        key=None,
+        first_retry_s=0.0,
+        mechanisms=MECHANISMS,
+        machine=_this_machine(None),
     )
+
+
+def _this_machine(post: Post | None) -> Machine:
+    host_fs = HostFs()
+    host = HostAccess(runner=SubprocessRunner(), host_fs=host_fs, post=post, hear=kernel_news.hear)
+    return Machine(host=host, clocks=clocks_of(host_fs), run_dir=RUN_DIR)
 
 
 def _assemble(
@@ -79,14 +102,11 @@ def _assemble(
     key: DocumentKey | None,
     first_retry_s: float,
     mechanisms: Mechanisms,
-    post: Post | None = None,
+    machine: Machine,
 ) -> Parts:
-    host = HostAccess(
-        runner=SubprocessRunner(), host_fs=HostFs(), post=post, hear=kernel_news.hear
-    )
+    host, clocks = machine.host, machine.clocks
     host_fs = host.host_fs
     state_dir = StateDir(root=root)
-    clocks = clocks_of(host_fs)
     ledger = Ledger(state_dir.ledger, boot_id=clocks.boot_id)
     built = build_mechanisms(host, configs or {}, mechanisms)
     executor = Executor(
@@ -97,7 +117,7 @@ def _assemble(
         audit=AuditLog(state_dir.audit, clocks.now),
         dry_run=dry_run,
     )
-    folder = folder_for_locks(RUN_DIR, state_dir.locks)
+    folder = folder_for_locks(machine.run_dir, state_dir.locks)
     locks = DeviceLocks(folder, host_fs, owner=root)
     return Parts(
         clocks=clocks,

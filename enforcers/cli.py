@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from enforcers import config, signals
 from enforcers.agent import Agent
-from enforcers.assembly import Parts, assemble
+from enforcers.assembly import assemble
 from enforcers.client import Client
 from enforcers.clocks import Clocks
-from enforcers.errors import ConfigError, EnforcerError, StateError
+from enforcers.errors import ConfigError, EnforcerError
 from enforcers.exchanging import asking, asking_limits, exchanging
 from enforcers.http_exchange import HttpExchange
 from enforcers.joint_post import Post
@@ -24,7 +24,7 @@ from enforcers.log_format import start_logging
 from enforcers.metrics.figures import Figures
 from enforcers.metrics.in_force import InForce
 from enforcers.options import Options
-from enforcers.recovery import recover, why_doubtful
+from enforcers.restoring import recover_at_start
 from enforcers.service_manager import ServiceManager
 from enforcers.signals import Call, Calls
 from enforcers.state_dir import StateDir
@@ -182,7 +182,7 @@ def _enforce(
         parts = assemble(loaded, dry_run=False, post=post)
         ends.callback(parts.locks.close)
         if not loaded.dry_run:
-            _recover(parts)
+            recover_at_start(parts)
         in_force.begin(
             parts.clocks.boot_id,
             was_in_force=parts.store.was_in_force,
@@ -260,17 +260,3 @@ def _state_dir(loaded: config.AgentConfig | config.ReaderConfig) -> Path:
     if isinstance(loaded, config.AgentConfig):
         return loaded.state_dir
     return loaded.buffer_dir.parent
-
-
-def _recover(parts: Parts) -> None:
-    """Find what was left; with a full disk, too, the agent must run and restore."""
-    try:
-        found = recover(
-            parts.mechanisms, parts.ledger, parts.locks, was_in_force=parts.store.was_in_force
-        )
-    except StateError as error:
-        log.warning("ledger not mended", extra={"error": str(error)})
-    else:
-        if found.doubtful:
-            why = why_doubtful(parts.ledger, found.doubtful)
-            log.error("the ledger was lost", extra={"why": why})

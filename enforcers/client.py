@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Protocol
 
 from enforcers.config import ServerConfig
 from enforcers.errors import ServerError
@@ -30,12 +31,31 @@ _TRY_AGAIN = {
 }
 
 
+class Http(Protocol):
+    """Carries one question to the service, and its answer back."""
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        most_s: float | None = None,
+    ) -> Answer:
+        """The whole answer, whatever its status. Raises ServerError if there is none."""
+        ...
+
+
 class Client:
     """The agent's own exchanges with the service."""
 
-    def __init__(self, config: ServerConfig) -> None:
-        """Raises ConfigError if the certificate authority file is of no use."""
-        self._http = HttpExchange(config)
+    def __init__(self, config: ServerConfig, *, http: Http | None = None) -> None:
+        """`http` None goes over the network.
+
+        Raises ConfigError if the certificate authority file is of no use.
+        """
+        self._http = HttpExchange(config) if http is None else http
         self._token = config.token
         self._report_key = config.report_key
         self._media = document_media(kind_of(config.document_key))

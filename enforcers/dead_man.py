@@ -34,11 +34,15 @@ def restore_if_over(file: Path) -> int:
         if not roots:
             raise
         log.info("no configuration of use, so by the ledger", extra={"error": str(error)})
-        return max(_restore_if_over(root, partial(assemble_by_ledger, root)) for root in roots)
-    return _restore_if_over(loaded.state_dir, partial(assemble, loaded, dry_run=False))
+        return max(restore_left(root, partial(assemble_by_ledger, root)) for root in roots)
+    return restore_left(loaded.state_dir, partial(assemble, loaded, dry_run=False))
 
 
-def _restore_if_over(root: Path, assembled: Callable[[], Parts]) -> int:
+def restore_left(root: Path, assembled: Callable[[], Parts]) -> int:
+    """Restore what the agent of one state directory left, unless it runs or its lease lasts.
+
+    The exit status is 0 if nothing is left. Raises StateError.
+    """
     state_dir = StateDir(root=root)
     if not state_dir.root.is_dir() or state_dir.running_pid() is not None:
         return 0

@@ -274,7 +274,8 @@ class Enforcement:
         if attempt.error is None:
             self._retries.succeeded(target)
             return attempt
-        if attempt.made and fallback != desired:
+        if attempt.made and desired.allocations and fallback != desired:
+            # What cannot be put back whole stays so until the next attempt: its policy is over.
             attempt = self._go_back(target, fallback, attempt)
         self._retries.failed(target, desired, now_s, error=attempt.error or "")
         return attempt

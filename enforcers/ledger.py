@@ -108,6 +108,9 @@ class Ledger:
         if new:
             left = tuple(entry for key, entry in known.items() if key not in new)
             self._store(left + tuple(entry for entry in found if entry.key in new))
+        else:
+            # What a write that failed left on disk may tell less.
+            self.mend()
 
     def _known(self) -> Mapping[tuple[str, str, str], LedgerEntry]:
         """The entries by key; hundreds of weights are looked up in each pass on storage."""
@@ -145,6 +148,7 @@ class Ledger:
         number = self._number + 1
         if not self._is_whole:
             copy_damaged(self._paths, decode_page)
+        self._is_whole = False
         write_both(self._paths, canonical_json.to_plain(page), number=number)
         self._page, self._number, self._is_whole = page, number, True
 

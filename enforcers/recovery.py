@@ -8,7 +8,12 @@ from typing import Any
 from enforcers.device_locks import DeviceLocks
 from enforcers.errors import CommandError, DeviceTaken, MonitorError
 from enforcers.ledger import Ledger, LedgerEntry
-from enforcers.mechanism import EnforcementMechanism, FindsItsMark, FindsUnlikeDefault
+from enforcers.mechanism import (
+    EnforcementMechanism,
+    FindsItsMark,
+    FindsUnlikeDefault,
+    SeesObstacles,
+)
 
 log = logging.getLogger(__name__)
 
@@ -17,10 +22,14 @@ Mechanisms = Mapping[str, EnforcementMechanism[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What was noted anew, and what may be the agent's but carries no mark of it."""
+    """What was noted anew, and what may be the agent's but carries no mark of it.
+
+    `unseen` are the devices, with the reason, of which nobody can tell now what is on them.
+    """
 
     noted: tuple[LedgerEntry, ...]
     doubtful: tuple[LedgerEntry, ...]
+    unseen: tuple[str, ...] = ()
 
 
 def recover(
@@ -46,16 +55,17 @@ def recover(
         log.warning("found what the ledger does not tell", extra={"devices": _devices(marked)})
         ledger.record(marked)
     doubtful: tuple[LedgerEntry, ...] = ()
+    unseen = () if by_force or ledger.lost is None else _out_of_sight(mechanisms)
     if by_force or ledger.lost is not None:
         everything = _asked(mechanisms.values(), FindsUnlikeDefault, _find_unlike_default)
         doubtful = _unknown(everything, ledger, locks)
     if by_force:
         ledger.record(doubtful)
         marked, doubtful = (*marked, *doubtful), ()
-    if is_configured and not doubtful:
+    if is_configured and not doubtful and not unseen:
         ledger.find_again()
     ledger.mend()
-    return Recovery(noted=marked, doubtful=doubtful)
+    return Recovery(noted=marked, doubtful=doubtful, unseen=unseen)
 
 
 def why_doubtful(ledger: Ledger, doubtful: tuple[LedgerEntry, ...]) -> str:
@@ -64,6 +74,29 @@ def why_doubtful(ledger: Ledger, doubtful: tuple[LedgerEntry, ...]) -> str:
     return (
         f"{ledger.lost}; this may be the agent's doing or somebody else's: {things}; "
         "to put it to the kernel's default: sluice-enforcer restore --force"
+    )
+
+
+def why_unseen(ledger: Ledger, unseen: tuple[str, ...]) -> str:
+    """What a person is told where a device that may be changed is out of sight."""
+    return (
+        f"{ledger.lost}; nobody can tell what is left on {'; '.join(unseen)}; once it is there, "
+        "or to take it for as it was found: sluice-enforcer restore --force"
+    )
+
+
+def _out_of_sight(mechanisms: Mechanisms) -> tuple[str, ...]:
+    """The devices that cannot be looked at.
+
+    Of a group that is gone nothing is left, nor on a host that has not what a mechanism sets.
+    """
+    return tuple(
+        f"{device} ({obstacle.reason})"
+        for mechanism in mechanisms.values()
+        if isinstance(mechanism, FindsUnlikeDefault) and isinstance(mechanism, SeesObstacles)
+        if mechanism.support().supported
+        for device, obstacle in sorted(mechanism.obstacles().items())
+        if obstacle is not None and obstacle.is_total and not device.startswith("/")
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from enforcers.atomic_file import write_atomically
 from enforcers.errors import StateError
 from enforcers.ledger import Ledger, LedgerEntry, copy_of
 
@@ -178,3 +179,26 @@ def test_interrupted_write_leaves_the_old_ledger(
     assert Ledger(tmp_path / "ledger.json", boot_id="b").entries() == (entry("up0"),)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["ledger.copy.json", "ledger.json"]
+
+
+def test_disk_that_failed_halfway_tells_all_again_before_the_next_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = Ledger(path, boot_id="b")
+    ledger.record((entry("up0"),))
+
+    def fails_at_the_copy(file: Path, data: bytes) -> None:
+        if file == copy_of(path):
+            raise StateError("no")
+        write_atomically(file, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("enforcers.doubled_file.write_atomically", fails_at_the_copy)
+        with pytest.raises(StateError):
+            ledger.release((entry("up0"),))
+    tells_less = Ledger(path, boot_id="b").entries()
+    ledger.record((entry("up0"),))
+
+    assert tells_less == ()
+    assert Ledger(path, boot_id="b").entries() == (entry("up0"),)

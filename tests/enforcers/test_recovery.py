@@ -213,3 +213,45 @@ def test_disk_that_is_no_longer_configured_is_put_back(tmp_path: Path, tc: FakeT
     assert host_fs.text(A, "io.max") == ""
     assert "is not among cgroup_io.devices (now: sdz)" in enforced.reason
     assert again.ledger.entries() == ()
+
+
+def test_lost_ledger_stays_lost_while_a_disk_is_out_of_sight(tmp_path: Path, tc: FakeTc) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+    cgroups.add_group(A)
+    start_rig(tmp_path, tc, host_fs=cgroups).apply("cgroup_io", LIMITED)
+    lose_ledger(tmp_path)
+    disk = tmp_path / "root/sys/dev/block/8:0"
+    disk.rename(tmp_path / "out-of-sight")
+    again = start_rig(tmp_path, tc, host_fs=cgroups)
+
+    unseen = find(again)
+    was_lost = again.ledger.lost
+    (tmp_path / "out-of-sight").rename(disk)
+    seen = find(again)
+
+    assert unseen.unseen == ("8:0 (there is no block device '8:0')",)
+    assert was_lost is not None
+    assert seen.unseen == ()
+    assert [entry.thing for entry in seen.doubtful] == [f"{A} io.max"]
+
+
+def test_restore_that_fails_midway_does_not_go_back_to_the_policy(
+    tmp_path: Path, tc: FakeTc
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+    for name in (A, "/machine.slice/b"):
+        cgroups.add_group(name)
+    rig = start_rig(tmp_path, tc, host_fs=cgroups)
+    policy = document(group(A, limit=500.0), group("/machine.slice/b", limit=500.0))
+    rig.enforcement.run(policy, previous=None, now_s=0.0)
+    cgroups.refuse = "/machine.slice/b"
+
+    failed = rig.enforcement.run(None, previous=None, now_s=1.0)
+    first, second = cgroups.text(A, "io.max"), cgroups.text("/machine.slice/b", "io.max")
+    cgroups.refuse = None
+    again = rig.enforcement.run(None, previous=None, now_s=100.0)
+
+    assert len(failed.problems) == 1
+    assert (first, "riops=500" in second) == ("", True)
+    assert again.problems == ()
+    assert rig.ledger.entries() == ()

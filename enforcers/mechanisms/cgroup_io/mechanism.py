@@ -14,6 +14,7 @@ from enforcers.contract import (
     Setting,
     Unit,
 )
+from enforcers.errors import StateError
 from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
@@ -135,6 +136,11 @@ class CgroupIo:
         )
 
     def plan(self, desired: Desired, observed: IoObserved) -> Plan:
+        if observed.problem is not None and observed.entries and not desired.allocations:
+            # Nobody can tell what is left on it.
+            raise StateError(
+                f"{observed.problem}; what was found on it is noted, and put back once it is there"
+            )
         back = Plan() if observed.problem is not None else _restoring_plan(observed)
         if desired.spec is None or not desired.allocations:
             return back

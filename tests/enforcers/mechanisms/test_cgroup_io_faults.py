@@ -222,6 +222,28 @@ def test_disk_that_is_unplugged_is_told_and_the_one_after_it_is_served(tmp_path:
     assert rig.ledger.entries() == ()
 
 
+def test_disk_out_of_sight_is_not_said_to_be_as_it_was_found(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    rig = start(tmp_path, cgroups)
+    rig.enforcement.run(OLD, previous=None, now_s=0.0)
+    unplug(cgroups)
+
+    gone = rig.enforcement.run(None, previous=None, now_s=10.0)
+    noted = rig.ledger.entries()
+    for file, text in (("mq/0/nr_tags", "256\n"), ("dev", "8:0\n")):
+        cgroups.put(f"/sys/dev/block/8:0/{file}", text)
+    back = rig.enforcement.run(None, previous=None, now_s=20.0)
+
+    (problem,) = gone.problems
+    assert problem == (
+        "8:0 is not as it was found: there is no block device '8:0'; what was found on it is "
+        "noted, and put back once it is there"
+    )
+    assert noted
+    assert back.problems == ()
+    assert rig.ledger.entries() == ()
+
+
 def test_disk_that_goes_in_the_middle_of_a_pass_fails_and_is_told_in_the_next(
     tmp_path: Path,
 ) -> None:
