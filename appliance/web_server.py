@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from appliance.embedded.become import become
 from appliance.front_door import GuardedProtocol
 
 if TYPE_CHECKING:
@@ -42,11 +43,14 @@ def main() -> None:
         "--socket", type=Path, metavar="FILE", help="another way in, for this host"
     )
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--user", help="become this user before anything is served")
     options = parser.parse_args()
     _allow_many_sockets()
     sockets = [_listening(options.host, options.port)]
     if options.socket:
         sockets.append(_listening_at(options.socket))
+    if options.user:
+        become(options.user)
     factory = f"appliance.web_server:{make_application.__name__}"
     serve(factory, sockets, processes=options.processes)
 

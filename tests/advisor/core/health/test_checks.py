@@ -303,3 +303,11 @@ def test_use_that_is_not_known_is_said() -> None:
     check = found(replace(WELL, quotas=(unknown,)))["Quotas"]
 
     assert check.text == "use not known of 10 points a second"
+
+
+def test_process_that_runs_as_root_is_told_and_no_alarm():
+    checked = found(with_work(processes=(replace(worker(2.0), as_root=True),)))
+
+    check = checked["Worker of evaluate"]
+    assert check.text == "last sign of life 2.0 s ago; runs as root"
+    assert check.condition is Condition.CLEAR
