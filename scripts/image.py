@@ -15,8 +15,8 @@ import hashlib
 import io
 import json
 import os
-import stat
 import shutil
+import stat
 import subprocess
 import tarfile
 import tempfile
@@ -174,7 +174,9 @@ def layer(
     ):
         for path in files_of(root, is_base=is_base):
             name = str(path.relative_to(root))
-            add(archive, path, name, made_s, owner=None if is_base else (owners or {}).get(name, 0))
+            add(
+                archive, path, name, made_s, owner=None if is_base else (owners or {}).get(name, 0)
+            )
     return Blob(media=LAYER, data=packed.getvalue(), unpacked=hashed.digest)
 
 

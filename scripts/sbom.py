@@ -45,7 +45,9 @@ def debian_parts(root: Path) -> Iterator[dict[str, Any]]:
     for paragraph in sorted(status.read_text().split("\n\n")):
         fields = HeaderParser().parsestr(paragraph)
         if str(fields["Status"]).endswith(" installed"):
-            name, version, machine = (fields[key] for key in ("Package", "Version", "Architecture"))
+            name, version, machine = (
+                fields[key] for key in ("Package", "Version", "Architecture")
+            )
             address = f"pkg:deb/debian/{name}@{quote(version)}?arch={machine}&distro=trixie"
             yield _part(name, version, address)
 

@@ -80,9 +80,7 @@ def build_tree(root: Path, *, base: Path) -> None:
 
 def run(*argv: str | Path, cwd: Path = CHECKOUT, env: dict[str, str] | None = None) -> str:
     """What a program said; raises CalledProcessError."""
-    done = subprocess.run(
-        argv, cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(argv, cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout
 
 
@@ -90,7 +88,9 @@ def _python_of(base: Path) -> str:
     found = sorted(base.glob("usr/bin/python3.[0-9]*"))
     names = [path.name for path in found if path.name.removeprefix("python3.").isdecimal()]
     if len(names) != 1:
-        raise SystemExit(f"there is no Debian with a Python in {base}; scripts/debian13 obtains one")
+        raise SystemExit(
+            f"there is no Debian with a Python in {base}; scripts/debian13 obtains one"
+        )
     return names[0]
 
 
@@ -103,7 +103,12 @@ def _install_locked(site: Path, python: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "lock.txt"
         lock.write_text("\n".join(_locked_for(python)))
-        kinds = ["manylinux1", "manylinux2010", "manylinux2014", *(f"manylinux_2_{n}" for n in LIBC)]
+        kinds = [
+            "manylinux1",
+            "manylinux2010",
+            "manylinux2014",
+            *(f"manylinux_2_{n}" for n in LIBC),
+        ]
         _pip(
             "install", f"--target={site}", "--no-deps", "--no-compile", "--only-binary=:all:",
             f"--python-version={python.removeprefix('python')}", "--implementation=cp",
@@ -170,7 +175,9 @@ def copy_sources(copy: Path) -> None:
 def build_backend(copy: Path, folder: Path, kinds: str) -> Path:
     """Let setuptools build, `s` the source and `w` the wheel, which is given."""
     program = "import sys;from setuptools import build_meta as b;"
-    program += "'s' in sys.argv[2] and b.build_sdist(sys.argv[1]);print(b.build_wheel(sys.argv[1]))"
+    program += (
+        "'s' in sys.argv[2] and b.build_sdist(sys.argv[1]);print(b.build_wheel(sys.argv[1]))"
+    )
     # A wheel's files have no time before 1980, nor is any later than the commit.
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(committed_s())}
     said = run(sys.executable, "-c", program, folder, kinds, cwd=copy, env=environment)

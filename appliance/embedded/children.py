@@ -24,6 +24,8 @@ DATABASE, QUEUE = "postgres", "valkey"
 WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
 WORKER_STOP_TIMEOUT_S = 30.0
+# A loaded or emulated machine takes minutes to load the programs; who ends is seen at once.
+READY_TIMEOUT_S = 300.0
 
 
 def web(
@@ -175,6 +177,7 @@ def _python(data: DataDir, name: str, module: str, *arguments: str, **spec: Any)
         argv=(sys.executable, "-m", module, *arguments),
         log=data.logs / f"{name}.log",
         environment=environment,
+        ready_timeout_s=READY_TIMEOUT_S,
         **spec,
     )
 

@@ -207,9 +207,7 @@ def test_web_server_cannot_read_what_is_the_signers_or_the_databases(upgraded):
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
-@pytest.mark.parametrize(
-    ("name", "is_let_in"), [(WEB, True), (SIGNER, False), ("nobody", False)]
-)
+@pytest.mark.parametrize(("name", "is_let_in"), [(WEB, True), (SIGNER, False), ("nobody", False)])
 def test_signer_and_database_are_asked_by_the_product_alone(upgraded, name, is_let_in):
     run, _ = upgraded
     data = DataDir(run.data_dir)
