@@ -1,4 +1,4 @@
-"""The server's Debian package and image: built once, installed, upgraded, purged, unpacked, run."""
+"""The server's Debian package and image: built once, installed, upgraded, purged and run."""
 
 from __future__ import annotations
 
@@ -39,11 +39,15 @@ NAMESPACES = (
 INSIDE = """
 mount -t tmpfs none "$1/layer"
 mkdir "$1/layer/upper" "$1/layer/work" "$1/layer/root"
-mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/layer/upper,workdir=$1/layer/work" "$1/layer/root"
+layers="lowerdir=$2,upperdir=$1/layer/upper,workdir=$1/layer/work"
+mount -t overlay overlay -o "$layers" "$1/layer/root"
 cd "$1/layer/root"
 mount -t proc proc proc
 mount -t tmpfs none dev
-for name in null zero full random urandom; do touch dev/$name; mount --bind /dev/$name dev/$name; done
+for name in null zero full random urandom; do
+    touch dev/$name
+    mount --bind /dev/$name dev/$name
+done
 mkdir dev/shm
 mount -t tmpfs none dev/shm
 mount --rbind /sys sys
@@ -192,7 +196,10 @@ def test_image_is_that_package_for_a_user_who_is_not_root(image: Layout) -> None
 STARTED = """
 cd "$1"
 mount -t proc proc proc
-for name in null zero full random urandom; do touch dev/$name; mount --bind /dev/$name dev/$name; done
+for name in null zero full random urandom; do
+    touch dev/$name
+    mount --bind /dev/$name dev/$name
+done
 mkdir dev/shm
 mount -t tmpfs none dev/shm
 chmod 1777 tmp dev/shm
@@ -200,14 +207,16 @@ ip link set lo up
 shift
 said=$(mktemp)
 chroot --userspec=10001:10001 . "$@" >"$said" 2>&1 & main=$!
-until [ "$(chroot . curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8000/ping)" = 204 ] &&
-    grep -q 'Ctrl-C stops' "$said"; do
+answer() { chroot . curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:8000$1"; }
+until grep -q 'Ctrl-C stops' "$said"; do
     kill -0 $main || { cat "$said"; exit 1; }
     sleep 1
 done
-chroot . curl -s -o /dev/null -w 'health %{http_code}\n' -H 'Host: localhost' http://127.0.0.1:8000/health
+echo "ping $(answer /ping), health $(answer /health)"
 for status in proc/[0-9]*/status; do
-    grep -qE 'sluice|celery|postgres|valkey' "${status%status}cmdline" && sed -n 's/^Uid:/uid/p' "$status"
+    if grep -qE 'sluice|celery|postgres|valkey' "${status%status}cmdline"; then
+        sed -n 's/^Uid:/uid/p' "$status"
+    fi
 done | sort -u
 kill $main
 wait $main
@@ -228,7 +237,7 @@ def test_whole_server_runs_in_the_unpacked_image_without_root(
     )  # fmt: skip
 
     assert done.stdout.splitlines() == [
-        "health 200",
+        "ping 204, health 200",
         "uid\t10001\t10001\t10001\t10001",
         "everything is stopped",
     ], done.stderr

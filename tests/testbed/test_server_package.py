@@ -6,7 +6,6 @@ is in tests/appliance/test_server_package.py.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
