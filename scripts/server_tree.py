@@ -111,7 +111,9 @@ def _install_locked(site: Path, python: str) -> None:
         ]
         _pip(
             "install", f"--target={site}", "--no-deps", "--no-compile", "--only-binary=:all:",
-            f"--python-version={python.removeprefix('python')}", "--implementation=cp",
+            f"--python-version={python.removeprefix('python')}",
+            # It would ask the Python that installs.
+            "--ignore-requires-python", "--implementation=cp",
             *(f"--platform={kind}_x86_64" for kind in kinds),
             "--require-hashes", "--requirement", lock,
         )  # fmt: skip

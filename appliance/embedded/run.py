@@ -59,8 +59,6 @@ def run(options: RunOptions, say: Say) -> None:
     data.check_socket_paths()
     user, users = service_user(data.postgres), product_users()
     _make_directories(data, user, users)
-    if users.said:
-        say(users.said)
     with _held_lock(data.lock):
         running = Running(data.running)
         # PostgreSQL has work to end with, and is asked for that below.
@@ -69,6 +67,8 @@ def run(options: RunOptions, say: Say) -> None:
         check_address_is_free(options.host, options.port)
         supervisor, systemd = Supervisor(say, running), ServiceManager()
         try:
+            if users.said:
+                say(users.said)
             _start_servers(data, user, supervisor, say)
             login = _prepare_database(say)
             open_to_product(data, users)
