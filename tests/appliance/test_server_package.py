@@ -207,7 +207,9 @@ ip link set lo up
 shift
 said=$(mktemp)
 chroot --userspec=10001:10001 . "$@" >"$said" 2>&1 & main=$!
-answer() { chroot . curl -s -o /dev/null -w '%{http_code}' -H 'Host: localhost' "http://127.0.0.1:8000$1"; }
+answer() {
+    chroot . curl -s -o /dev/null -w '%{http_code}' -H 'Host: localhost' "http://127.0.0.1:8000$1"
+}
 until grep -q 'Ctrl-C stops' "$said"; do
     kill -0 $main || { cat "$said"; exit 1; }
     sleep 1
