@@ -28,6 +28,9 @@ KEPT_ALIVE_S = 75
 """A connection without requests; collectors send every ten seconds or every minute."""
 STOPPING_S = 25
 """For the requests that are on their way when the server is stopped."""
+STANDS_STILL_S = 30
+"""A process that says nothing for so long is replaced. Where others have the processor, loading all
+modules is silent for longer than uvicorn's 5 s, and each new process was ended before it was up."""
 PR_SET_PDEATHSIG = 1  # prctl(2)
 _BACKLOG = 2048
 _COLLECTED_AFTER = (20_000, 20, 100)
@@ -94,6 +97,7 @@ def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> 
         server_header=False,
         timeout_keep_alive=KEPT_ALIVE_S,
         timeout_graceful_shutdown=STOPPING_S,
+        timeout_worker_healthcheck=STANDS_STILL_S,
     )
     Multiprocess(config, sockets=list(sockets)).run()
 
