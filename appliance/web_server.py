@@ -29,8 +29,11 @@ KEPT_ALIVE_S = 75
 STOPPING_S = 25
 """For the requests that are on their way when the server is stopped."""
 STANDS_STILL_S = 30
-"""A process that says nothing for so long is replaced. Where others have the processor, loading all
-modules is silent for longer than uvicorn's 5 s, and each new process was ended before it was up."""
+"""A process that says nothing for so long is replaced.
+
+On a loaded machine, loading all modules takes longer than uvicorn's 5 s of silence, so that it
+would end each new process before it is up.
+"""
 PR_SET_PDEATHSIG = 1  # prctl(2)
 _BACKLOG = 2048
 _COLLECTED_AFTER = (20_000, 20, 100)
