@@ -163,7 +163,7 @@ def test_no_secret_is_in_the_file_and_each_that_is_read_is_mounted(
         }
         assert read_from <= mounted, name
         for setting in one.get("environment") or {}:
-            assert not re.search(r"(PASSWORD|TOKEN|SECRET\w*|KEYS?)$", setting), (name, setting)
+            assert not re.search(r"(PASSWORD|TOKEN|SECRET|KEYS?)$", setting), (name, setting)
 
 
 def test_only_this_machine_reaches_what_is_published(services: dict[str, Any]) -> None:
