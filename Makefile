@@ -24,7 +24,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline adviso
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate lock clean
+.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate server-deb server-image wheels lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,7 +57,17 @@ deb: ## build the agent's Debian package into dist/
 	@scripts/deb dist
 
 image: ## build the agent's container image into dist/, of the Debian that `make testbed-programs` obtains
-	@scripts/image.py dist
+	@python3 -m scripts.image dist
+
+server-deb: setup ## build the server's Debian package into dist/, for the Debian of `make testbed-programs`
+	@$(BIN)/python -m scripts.server_deb dist
+
+server-image: setup ## build the server's Debian package and container image into dist/
+	@set -e; package=$$($(BIN)/python -m scripts.server_deb dist); echo $$package; \
+	    $(BIN)/python -m scripts.image --server --package $$package dist
+
+wheels: setup ## build what can be published of server, agent and native part into dist/wheels, and check it
+	@$(BIN)/python -m scripts.wheels dist/wheels
 
 docs: setup ## build the documentation as a folder of HTML, dist/docs; a broken link is an error
 	@SLUICE_SECRET_KEY=unused $(BIN)/python scripts/docs.py dist/docs

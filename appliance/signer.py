@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import signal
 import sys
 import threading
 from argparse import ArgumentParser
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
 from advisor.core.signing_keys import Keyring
 from advisor.decisions.signing.serving import SigningServer
+from appliance.embedded.become import become
 from config.env import SettingError
 from config.log_format import KeyValueFormatter
 from config.paths import data_dir
@@ -26,6 +29,8 @@ def main() -> int:
     """Answer until SIGTERM."""
     parser = ArgumentParser(description="Sign policy documents of hosts")
     parser.add_argument("--socket", type=Path, default=data_dir().signer_socket)
+    parser.add_argument("--user", help="become this user once the secret is read")
+    parser.add_argument("--group", type=int, help="the number of the group that may ask")
     options = parser.parse_args()
     _log_to_stderr()
     _hide_memory()
@@ -35,10 +40,18 @@ def main() -> int:
     except (OSError, ValueError, SettingError) as error:
         print(f"signer: {options.socket}: {error}", file=sys.stderr)
         return 1
+    if options.group is not None:
+        os.chown(options.socket, -1, options.group)
+        options.socket.chmod(0o660)
+    if options.user:
+        become(options.user)
+        _hide_memory()
     with server:
         _stop_by_signal(server)
         server.serve_forever()
-    options.socket.unlink(missing_ok=True)
+    # Root's folder is closed to who it became; the next one makes way for itself.
+    with suppress(PermissionError):
+        options.socket.unlink(missing_ok=True)
     return 0
 
 

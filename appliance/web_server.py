@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from appliance.embedded.become import become
 from appliance.front_door import GuardedProtocol
 from config.log_format import log_configuration
 
@@ -28,6 +29,12 @@ KEPT_ALIVE_S = 75
 """A connection without requests; collectors send every ten seconds or every minute."""
 STOPPING_S = 25
 """For the requests that are on their way when the server is stopped."""
+STANDS_STILL_S = 30
+"""A process that says nothing for so long is replaced.
+
+On a loaded machine, loading all modules takes longer than uvicorn's 5 s of silence, so that it
+would end each new process before it is up.
+"""
 PR_SET_PDEATHSIG = 1  # prctl(2)
 _BACKLOG = 2048
 _COLLECTED_AFTER = (20_000, 20, 100)
@@ -43,11 +50,14 @@ def main() -> None:
         "--socket", type=Path, metavar="FILE", help="another way in, for this host"
     )
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--user", help="become this user before anything is served")
     options = parser.parse_args()
     _allow_many_sockets()
     sockets = [_listening(options.host, options.port)]
     if options.socket:
         sockets.append(_listening_at(options.socket))
+    if options.user:
+        become(options.user)
     factory = f"appliance.web_server:{make_application.__name__}"
     serve(factory, sockets, processes=options.processes)
 
@@ -92,6 +102,7 @@ def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> 
         server_header=False,
         timeout_keep_alive=KEPT_ALIVE_S,
         timeout_graceful_shutdown=STOPPING_S,
+        timeout_worker_healthcheck=STANDS_STILL_S,
     )
     Multiprocess(config, sockets=list(sockets)).run()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
@@ -60,6 +61,8 @@ class LivingScheduler(PersistentScheduler):
 
 def _note_life(name: str, *, kind: str, queues: Sequence[str]) -> None:
     try:
-        note_life(name=name, kind=kind, queues=queues, now=timezone.now())
+        note_life(
+            name=name, kind=kind, queues=queues, now=timezone.now(), as_root=os.geteuid() == 0
+        )
     except redis.RedisError as error:
         log.warning("sign of life not noted", extra={"of": name, "reason": str(error)})

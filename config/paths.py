@@ -57,6 +57,11 @@ class DataDir:
         return self.root / "running"
 
     @property
+    def schedule(self) -> Path:
+        """When the scheduler queued what, in a folder of its own: it makes the file anew."""
+        return self.root / "scheduler" / "schedule"
+
+    @property
     def reader(self) -> Path:
         """The local reader's configuration, its token, and samples not delivered yet."""
         return self.root / "reader"

@@ -1,10 +1,10 @@
-#!/usr/bin/env python3
-"""Builds the agent's container image, an OCI layout in a tar, from a Debian's files and the .deb:
+"""Builds a container image, an OCI layout in a tar, from a Debian's files and a .deb:
 
-    scripts/image.py [--base DIRECTORY] [FOLDER]
+    python3 -m scripts.image [--server] [--package FILE] [--base DIRECTORY] [FOLDER]
 
 No container engine is needed, and the same files give the same image, byte for byte. The base is
 what `scripts/debian13` obtains; its files keep their owners, so it takes root to read them all.
+Beside the image is its bill of materials.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import stat
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from scripts.sbom import bill, debian_parts, python_parts
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 # Made anew by whoever runs the image, or of this one machine.
@@ -38,8 +41,46 @@ OF_THE_MACHINE = (
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-ENTRY = ["/usr/bin/sluice-enforcer"]
-COMMAND = ["run", "--config", "/etc/sluice-enforcer/agent.toml"]
+SERVER_UID = 10001
+STATE = "var/lib/sluice"
+"""Of the server; a new volume there takes over whose it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """What is put into an image: by its package, and how it is started."""
+
+    name: str
+    built_by: tuple[str, ...]
+    config: Mapping[str, Any]
+    users: str = ""
+    owners: Mapping[str, int] = field(default_factory=dict)
+
+
+AGENT = Product(
+    name="sluice-enforcer",
+    built_by=("scripts/deb",),
+    config={
+        "Entrypoint": ["/usr/bin/sluice-enforcer"],
+        "Cmd": ["run", "--config", "/etc/sluice-enforcer/agent.toml"],
+        "StopSignal": "SIGTERM",
+    },
+)
+SERVER = Product(
+    name="sluice",
+    built_by=(".venv/bin/python", "-m", "scripts.server_deb"),
+    config={
+        "Entrypoint": ["/usr/lib/sluice/bin/sluice"],
+        "Cmd": ["run", "--host", "0.0.0.0", "--no-reader"],  # noqa: S104  the port is the engine's
+        "Env": ["PATH=/usr/lib/sluice/bin:/usr/bin:/bin", f"SLUICE_DATA_DIR=/{STATE}"],
+        "User": f"{SERVER_UID}:{SERVER_UID}",
+        "ExposedPorts": {"8000/tcp": {}},
+        "Volumes": {f"/{STATE}": {}},
+        "StopSignal": "SIGTERM",
+    },
+    users=f"sluice:x:{SERVER_UID}:{SERVER_UID}::/{STATE}:/usr/sbin/nologin\n",
+    owners={STATE: SERVER_UID},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,24 +108,48 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     cache = os.environ.get("SLUICE_CACHE_DIR", Path.home() / ".cache/sluice")
     parser.add_argument("--base", type=Path, default=Path(cache) / "debian13")
+    parser.add_argument("--server", action="store_true", help="the server's, not the agent's")
+    parser.add_argument("--package", type=Path, help="the .deb, where it was built already")
     parser.add_argument("folder", type=Path, nargs="?", default=CHECKOUT / "dist")
     chosen = parser.parse_args()
+    product = SERVER if chosen.server else AGENT
     if not (chosen.base / "usr").is_dir():
         parser.error(f"there is no Debian in {chosen.base}; scripts/debian13 obtains one")
     with tempfile.TemporaryDirectory() as place:
-        package = Path(run("scripts/deb", place).strip())
+        package = chosen.package or Path(run(*product.built_by, place).strip())
         version = package.name.split("_")[1]
         made_s = committed_s()
         unpacked = Path(place) / "root"
         run("dpkg-deb", "--extract", str(package), str(unpacked))
+        add_users(product, unpacked, chosen.base)
+        parts = [*debian_parts(chosen.base)]
+        for site in unpacked.glob("usr/lib/*/lib/python3*/site-packages"):
+            parts += python_parts(site)
         layers = [
             layer(chosen.base, made_s, is_base=True),
-            layer(unpacked, made_s, is_base=False),
+            layer(unpacked, made_s, is_base=False, owners=product.owners),
         ]
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    image = chosen.folder / f"sluice-enforcer_{version}_amd64.oci.tar"
-    image.write_bytes(layout(layers, made_s, version))
+    image = chosen.folder / f"{product.name}_{version}_amd64.oci.tar"
+    image.write_bytes(layout(layers, made_s, version, product))
+    materials = bill(f"{product.name}-image", version, parts, made_s=made_s)
+    image.with_suffix(".cdx.json").write_bytes(materials)
     print(image)
+
+
+def add_users(product: Product, unpacked: Path, base: Path) -> None:
+    """What the package's script does on a machine, as files; settings are the engine's."""
+    if not product.users:
+        return
+    shutil.rmtree(unpacked / "etc")
+    (unpacked / "etc").mkdir()
+    name, _, number, *_ = product.users.split(":")
+    for file, line in (("passwd", product.users), ("group", f"{name}:x:{number}:\n")):
+        there = base / "etc" / file
+        before = there.read_text() if there.is_file() else ""
+        (unpacked / "etc" / file).write_text(before + line)
+    for folder in product.owners:
+        (unpacked / folder).mkdir(mode=0o700, parents=True)
 
 
 def run(*argv: str) -> str:
@@ -97,7 +162,9 @@ def committed_s() -> int:
     return int(said)
 
 
-def layer(root: Path, made_s: int, *, is_base: bool) -> Blob:
+def layer(
+    root: Path, made_s: int, *, is_base: bool, owners: Mapping[str, int] | None = None
+) -> Blob:
     """All files below a folder in the order of their names, none newer than the image."""
     packed = io.BytesIO()
     with (
@@ -106,7 +173,10 @@ def layer(root: Path, made_s: int, *, is_base: bool) -> Blob:
         tarfile.open(fileobj=hashed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path in files_of(root, is_base=is_base):
-            add(archive, path, str(path.relative_to(root)), made_s, is_base=is_base)
+            name = str(path.relative_to(root))
+            add(
+                archive, path, name, made_s, owner=None if is_base else (owners or {}).get(name, 0)
+            )
     return Blob(media=LAYER, data=packed.getvalue(), unpacked=hashed.digest)
 
 
@@ -137,7 +207,9 @@ def files_of(root: Path, *, is_base: bool) -> Iterator[Path]:
             yield path
 
 
-def add(archive: tarfile.TarFile, path: Path, name: str, made_s: int, *, is_base: bool) -> None:
+def add(
+    archive: tarfile.TarFile, path: Path, name: str, made_s: int, *, owner: int | None
+) -> None:
     entry = archive.gettarinfo(path, arcname=name)
     if entry is None or stat.S_ISSOCK(path.lstat().st_mode):
         return
@@ -146,8 +218,8 @@ def add(archive: tarfile.TarFile, path: Path, name: str, made_s: int, *, is_base
         entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", path.lstat().st_size
     entry.mtime = min(int(entry.mtime), made_s)
     entry.uname = entry.gname = ""
-    if not is_base:
-        entry.uid = entry.gid = 0
+    if owner is not None:
+        entry.uid = entry.gid = owner
     if entry.isreg():
         with path.open("rb") as file:
             archive.addfile(entry, file)
@@ -155,7 +227,7 @@ def add(archive: tarfile.TarFile, path: Path, name: str, made_s: int, *, is_base
         archive.addfile(entry)
 
 
-def layout(layers: list[Blob], made_s: int, version: str) -> bytes:
+def layout(layers: list[Blob], made_s: int, version: str, product: Product) -> bytes:
     """The image as its layout (opencontainers/image-spec, image-layout.md)."""
     at = datetime.fromtimestamp(made_s, UTC).isoformat().replace("+00:00", "Z")
     config = written(
@@ -164,14 +236,14 @@ def layout(layers: list[Blob], made_s: int, version: str) -> bytes:
             "created": at,
             "architecture": "amd64",
             "os": "linux",
-            "config": {"Entrypoint": ENTRY, "Cmd": COMMAND, "StopSignal": "SIGTERM"},
+            "config": product.config,
             "rootfs": {
                 "type": "layers",
                 "diff_ids": [f"sha256:{one.unpacked}" for one in layers],
             },
             "history": [
                 {"created": at, "created_by": "scripts/debian13"},
-                {"created": at, "created_by": "scripts/deb"},
+                {"created": at, "created_by": product.built_by[-1]},
             ],
         },
     )

@@ -1,7 +1,7 @@
 """Writes the tables of `docs/metrics.md` from the catalogue, the figures and the sources.
 
 The words before the first table stay as they are.
-"""  # noqa: INP001
+"""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ class Beat:
     kind: str
     queues: tuple[str, ...]
     at: float
+    as_root: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,11 @@ class TaskTotal:
     failures: int
 
 
-def note_life(*, name: str, kind: str, queues: Sequence[str], now: datetime) -> None:
-    """Note that a worker or the scheduler lives."""
-    said = {"kind": kind, "queues": sorted(queues), "at": now.timestamp()}
+def note_life(
+    *, name: str, kind: str, queues: Sequence[str], now: datetime, as_root: bool = False
+) -> None:
+    """Note that a worker or the scheduler lives, and whether it may do everything here."""
+    said = {"kind": kind, "queues": sorted(queues), "at": now.timestamp(), "root": as_root}
     _client().hset(PROCESSES, name, json.dumps(said))
 
 
@@ -90,7 +93,13 @@ def beats(*, now: datetime) -> list[Beat]:
     if gone:
         _client().hdel(PROCESSES, *gone)
     return [
-        Beat(name=name, kind=one["kind"], queues=tuple(one["queues"]), at=one["at"])
+        Beat(
+            name=name,
+            kind=one["kind"],
+            queues=tuple(one["queues"]),
+            at=one["at"],
+            as_root=one.get("root", False),
+        )
         for name, one in said.items()
         if name not in gone
     ]

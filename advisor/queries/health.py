@@ -138,6 +138,7 @@ def _work(organisation: Organisation, now: datetime) -> Work | None:
                 kind=beat.kind,
                 queues=beat.queues,
                 silent_s=max(0.0, now.timestamp() - beat.at),
+                as_root=beat.as_root,
             )
             for beat in beats
         ),

@@ -12,6 +12,8 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from appliance.embedded.child import ChildSpec
+from appliance.embedded.product_users import NO_OTHER_USERS, ProductUsers
+from appliance.embedded.service_user import ServiceUser
 from config.celery import app
 from config.paths import DataDir
 from config.queues import WorkQueue
@@ -22,10 +24,17 @@ DATABASE, QUEUE = "postgres", "valkey"
 WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
 WORKER_STOP_TIMEOUT_S = 30.0
+# A loaded or emulated machine takes minutes to load the programs; who ends is seen at once.
+READY_TIMEOUT_S = 300.0
 
 
-def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec:
-    """The web server, ready when it reaches the database."""
+def web(
+    data: DataDir, *, host: str, port: int, allowed_hosts: str, user: ServiceUser | None = None
+) -> ChildSpec:
+    """The web server, ready when it reaches the database.
+
+    It becomes the user itself, once it listens: a port below 1024 takes root.
+    """
     return _python(
         data,
         "web",
@@ -34,22 +43,33 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
         f"--port={port}",
         f"--socket={data.web_socket}",
         f"--processes={web_processes()}",
-        environment={"SLUICE_ALLOWED_HOSTS": allowed_hosts, "SLUICE_DATABASE_ROLE": "web"},
+        *([f"--user={user.name}"] if user else []),
+        environment={
+            "SLUICE_ALLOWED_HOSTS": allowed_hosts,
+            "SLUICE_DATABASE_ROLE": "web",
+            **_names(user),
+        },
         is_ready=lambda: _answers(local_address(host), port, "/health", http.client.OK),
         is_alive=lambda: _answers(local_address(host), port, "/ping", http.client.NO_CONTENT),
         needs=(DATABASE,),
     )
 
 
-def signer(data: DataDir) -> ChildSpec:
-    """The process that signs documents of hosts; it alone is given their secret."""
+def signer(data: DataDir, users: ProductUsers = NO_OTHER_USERS) -> ChildSpec:
+    """The process that signs documents of hosts; it alone is given their secret.
+
+    It becomes its user itself, once it has read what is root's alone.
+    """
     own = {name: os.environ[name] for name in SIGNING_VARIABLES if name in os.environ}
+    asked_by = users.product
     return _python(
         data,
         "signer",
         "appliance.signer",
         f"--socket={data.signer_socket}",
-        environment=own,
+        *([f"--user={users.signer.name}"] if users.signer else []),
+        *([f"--group={asked_by.gid}"] if asked_by else []),
+        environment=own | _names(users.signer),
         is_ready=lambda: _listens(data.signer_socket),
     )
 
@@ -59,12 +79,12 @@ def web_processes() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
-def workers(data: DataDir) -> list[ChildSpec]:
+def workers(data: DataDir, user: ServiceUser | None = None) -> list[ChildSpec]:
     """One worker per queue with work, so that no queue can take the slots of another."""
-    return [_worker(data, queue) for queue in settings.WORK_QUEUES]
+    return [_worker(data, queue, user) for queue in settings.WORK_QUEUES]
 
 
-def _worker(data: DataDir, queue: WorkQueue) -> ChildSpec:
+def _worker(data: DataDir, queue: WorkQueue, user: ServiceUser | None) -> ChildSpec:
     """The process that does the work of one queue, ready when it answers."""
     name = f"{queue.name}@{socket.gethostname()}"
     return _python(
@@ -79,7 +99,8 @@ def _worker(data: DataDir, queue: WorkQueue) -> ChildSpec:
         "--loglevel=INFO",
         "--without-gossip",
         "--without-mingle",
-        environment=WORK_ENVIRONMENT,
+        environment=WORK_ENVIRONMENT | _names(user),
+        user=user,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
         is_ready=lambda: _worker_answers(name),
         needs=(DATABASE, QUEUE),
@@ -93,7 +114,7 @@ def _worker_answers(name: str) -> bool:
         return False
 
 
-def scheduler(data: DataDir) -> ChildSpec:
+def scheduler(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
     """The process that queues periodic work."""
     return _python(
         data,
@@ -102,19 +123,22 @@ def scheduler(data: DataDir) -> ChildSpec:
         "--app=config.celery",
         "beat",
         "--loglevel=INFO",
-        environment=WORK_ENVIRONMENT,
+        f"--schedule={data.schedule}",
+        environment=WORK_ENVIRONMENT | _names(user),
+        user=user,
         needs=(DATABASE, QUEUE),
     )
 
 
-def udp(data: DataDir) -> ChildSpec:
+def udp(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
     """The process that receives line protocol in datagrams."""
     return _python(
         data,
         "udp",
         "django",
         "udp",
-        environment={"SLUICE_DATABASE_ROLE": "ingest"},
+        environment={"SLUICE_DATABASE_ROLE": "ingest", **_names(user)},
+        user=user,
         needs=(DATABASE,),
         essential=False,
     )
@@ -153,8 +177,14 @@ def _python(data: DataDir, name: str, module: str, *arguments: str, **spec: Any)
         argv=(sys.executable, "-m", module, *arguments),
         log=data.logs / f"{name}.log",
         environment=environment,
+        ready_timeout_s=READY_TIMEOUT_S,
         **spec,
     )
+
+
+def _names(user: ServiceUser | None) -> dict[str, str]:
+    """What programs expect of a user's environment; root's home is closed to others."""
+    return {"HOME": user.home, "USER": user.name, "LOGNAME": user.name} if user else {}
 
 
 def _listens(path: Path) -> bool:

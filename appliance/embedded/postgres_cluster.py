@@ -97,7 +97,8 @@ class PostgresCluster:
         options = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.data.sockets),
-            "unix_socket_permissions": "0700",
+            # The folder decides who comes so far.
+            "unix_socket_permissions": "0777",
             "port": str(POSTGRES_PORT),
             "max_connections": "100",
             "timezone": "UTC",

@@ -22,6 +22,12 @@ from appliance.embedded.listening import allowed_hosts, check_address_is_free
 from appliance.embedded.local_reader import local_reader
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.postgres_memory import machine_memory_bytes
+from appliance.embedded.product_users import (
+    ProductUsers,
+    open_sockets,
+    open_to_product,
+    product_users,
+)
 from appliance.embedded.service_manager import ServiceManager
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
@@ -51,8 +57,8 @@ def run(options: RunOptions, say: Say) -> None:
     """
     data: DataDir = settings.DATA_DIR
     data.check_socket_paths()
-    user = service_user()
-    _make_directories(data, user)
+    user, users = service_user(data.postgres), product_users()
+    _make_directories(data, user, users)
     with _held_lock(data.lock):
         running = Running(data.running)
         # PostgreSQL has work to end with, and is asked for that below.
@@ -61,9 +67,12 @@ def run(options: RunOptions, say: Say) -> None:
         check_address_is_free(options.host, options.port)
         supervisor, systemd = Supervisor(say, running), ServiceManager()
         try:
+            if users.said:
+                say(users.said)
             _start_servers(data, user, supervisor, say)
             login = _prepare_database(say)
-            _start_product(data, options, supervisor, say)
+            open_to_product(data, users)
+            _start_product(data, options, users, supervisor=supervisor, say=say)
             _welcome(options, login, data, say)
             systemd.ready(children.web_url(options.host, options.port))
             supervisor.watch(systemd.alive)
@@ -94,12 +103,14 @@ def _held_lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _make_directories(data: DataDir, user: ServiceUser | None) -> None:
+def _make_directories(data: DataDir, user: ServiceUser | None, users: ProductUsers) -> None:
     # As root the servers run as another user, who has to pass through to what is theirs.
     data.root.mkdir(mode=0o700 if user is None else 0o711, parents=True, exist_ok=True)
     data.logs.mkdir(mode=0o700, exist_ok=True)
     make_directory(data.sockets, user)
+    open_sockets(data.sockets, users)
     make_directory(data.valkey, user)
+    make_directory(data.schedule.parent, users.product)
 
 
 def _start_servers(
@@ -167,11 +178,17 @@ def _prepare_database(say: Say) -> NewLogin | None:
     return login
 
 
-def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, say: Say) -> None:
+def _start_product(
+    data: DataDir, options: RunOptions, users: ProductUsers, *, supervisor: Supervisor, say: Say
+) -> None:
     say("starting the signer and the web server")
-    supervisor.start(children.signer(data))
+    supervisor.start(children.signer(data, users))
     names = allowed_hosts(options.host)
-    supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
+    supervisor.start(
+        children.web(
+            data, host=options.host, port=options.port, allowed_hosts=names, user=users.product
+        )
+    )
     sample = None
     if options.with_sample:
         say(f"sending the last hours of the organisation {ORGANISATION_NAME}")
@@ -180,7 +197,9 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
         send_history(sample)
         connection.close()
     say("starting the workers and the scheduler")
-    supervisor.start(*children.workers(data), children.scheduler(data))
+    supervisor.start(
+        *children.workers(data, users.product), children.scheduler(data, users.product)
+    )
     if sample is not None:
         supervisor.start(sample)
     if settings.BACKUP_TARGET:
@@ -188,7 +207,7 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
         supervisor.start(children.backup_keeper(data))
     if settings.UDP_TOKEN:
         say("receiving line protocol over UDP, which nobody acknowledges")
-        supervisor.start(children.udp(data))
+        supervisor.start(children.udp(data, users.product))
     if options.with_reader:
         say("starting the reader of this machine's own disks and interfaces")
         supervisor.start(local_reader(data))

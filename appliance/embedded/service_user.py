@@ -10,7 +10,7 @@ from typing import Any
 
 from config.paths import DataDirError
 
-CANDIDATES = ("postgres", "sluice", "nobody")
+CANDIDATES = ("postgres", "sluice-database", "sluice", "nobody")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,22 +20,44 @@ class ServiceUser:
     name: str
     uid: int
     gid: int
+    home: str = "/"
 
 
-def service_user() -> ServiceUser | None:
-    """The unprivileged user to start servers as; None means this process already is one."""
+def service_user(cluster: Path | None = None) -> ServiceUser | None:
+    """The unprivileged user to start servers as; None means this process already is one.
+
+    Whoever has the cluster goes on with it: PostgreSQL serves no other user's, and a user that
+    comes before in the list may have been made since.
+    """
     if os.geteuid() != 0:
         return None
+    if cluster is not None and (owner := _owner(cluster)) is not None:
+        return owner
     for name in CANDIDATES:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return ServiceUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
+        if (user := user_of_name(name)) is not None:
+            return user
     raise DataDirError(
         "running as root, but there is no unprivileged user for PostgreSQL; "
         f"create one of {', '.join(CANDIDATES)}, or run as another user"
     )
+
+
+def _owner(path: Path) -> ServiceUser | None:
+    """Who has it; None for root, nobody that is known, or where there is nothing."""
+    try:
+        entry = pwd.getpwuid(path.stat().st_uid)
+    except (OSError, KeyError):
+        return None
+    return user_of_name(entry.pw_name) if entry.pw_uid != 0 else None
+
+
+def user_of_name(name: str) -> ServiceUser | None:
+    """The user of this machine that is called so."""
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return ServiceUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, home=entry.pw_dir)
 
 
 def process_identity(user: ServiceUser | None) -> dict[str, Any]:

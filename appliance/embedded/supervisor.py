@@ -119,8 +119,8 @@ class Supervisor:
         # Whoever needs another one cannot be judged without it.
         if not self._has_needs(one) or child.is_alive():
             one.alive_at = now
-        elif now - one.alive_at > one.spec.silent_timeout_s:
-            why = f"gave no answer for {one.spec.silent_timeout_s:.0f} s"
+        elif now - one.alive_at > (may_be_silent_s := _may_be_silent_s(one)):
+            why = f"gave no answer for {may_be_silent_s:.0f} s"
             self._pause(one, child.failure(why), now)
 
     def _ready(self, one: _Watched, now: float) -> None:
@@ -162,6 +162,13 @@ class Supervisor:
         if self._running is not None:
             children = [one.child for one in self._watched.values() if one.child]
             self._running.keep([child.process.pid for child in children])
+
+
+def _may_be_silent_s(one: _Watched) -> float:
+    """Who starts has the time for that; a loaded machine takes minutes to load programs."""
+    if one.ready_since is not None:
+        return one.spec.silent_timeout_s
+    return max(one.spec.silent_timeout_s, one.spec.ready_timeout_s)
 
 
 def _check_first_start(one: _Watched) -> None:

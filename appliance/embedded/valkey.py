@@ -50,7 +50,8 @@ def valkey_server(data: DataDir, user: ServiceUser | None) -> ChildSpec:
     options = {
         "port": "0",
         "unixsocket": str(data.valkey_socket),
-        "unixsocketperm": "700",
+        # The folder decides who comes so far.
+        "unixsocketperm": "777",
         "dir": str(data.valkey),
         "save": "60 1",
         "daemonize": "no",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,7 @@ def start(
     *arguments: str,
     port: int | None = None,
     with_reader: bool = False,
+    prefix: Sequence[str] = (),
     **process: Any,
 ) -> EmbeddedRun:
     """Start it; it need not become ready."""
@@ -83,6 +84,7 @@ def start(
     with log.open("wb") as output:
         child = subprocess.Popen(
             [
+                *prefix,
                 SLUICE,
                 "run",
                 f"--port={port}",

@@ -1,6 +1,7 @@
 """Programs that the servers' user can reach."""
 
 import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -32,6 +33,18 @@ def test_root_without_an_unprivileged_user_is_told(monkeypatch):
 
     with pytest.raises(DataDirError, match="create one of no-such-user, or run as another user"):
         service_user()
+
+
+@pytest.mark.root
+def test_servers_run_as_who_has_the_cluster(tmp_path):
+    games = pwd.getpwnam("games")
+    cluster = tmp_path / "postgres"
+    cluster.mkdir()
+    os.chown(cluster, games.pw_uid, games.pw_gid)
+
+    assert service_user(cluster).name == "games"
+    # Neither nothing nor what is root's says anything.
+    assert service_user(tmp_path / "absent") == service_user() == service_user(tmp_path)
 
 
 def test_program_within_reach_can_run(program):

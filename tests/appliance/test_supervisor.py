@@ -209,6 +209,14 @@ def test_silent_child_is_started_anew(supervisor, spec, said):
     assert process(supervisor, "child").pid != first
 
 
+def test_child_has_its_time_to_start_before_it_counts_as_silent(supervisor, spec, said):
+    slow = time.monotonic() + 0.5
+
+    supervisor.start(spec(SLEEPS, is_ready=lambda: time.monotonic() > slow, silent_timeout_s=0.02))
+
+    assert said == []
+
+
 def test_child_that_is_alive_and_not_ready_is_left_to_itself(supervisor, spec, said, tmp_path):
     ready = [True]
     options = {"is_ready": lambda: ready[0], "is_alive": lambda: True, "silent_timeout_s": 0.02}

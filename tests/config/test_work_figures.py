@@ -52,7 +52,7 @@ def queue(valkey_url: str) -> Iterator[str]:
 def test_processes_are_known_for_an_hour_after_their_last_sign_of_life() -> None:
     note_life(name="a", kind="worker", queues=["report", "advise"], now=NOW)
     note_life(name="a", kind="worker", queues=["report", "advise"], now=later(minutes=1))
-    note_life(name="b", kind="scheduler", queues=[], now=later(minutes=30))
+    note_life(name="b", kind="scheduler", queues=[], now=later(minutes=30), as_root=True)
 
     both = beats(now=later(minutes=61))
     one = beats(now=later(minutes=62))
@@ -62,7 +62,8 @@ def test_processes_are_known_for_an_hour_after_their_last_sign_of_life() -> None
         ("b", "scheduler", ()),
     ]
     assert both[0].at == later(minutes=1).timestamp()
-    assert [beat.name for beat in one] == ["b"]
+    assert not both[0].as_root
+    assert [(beat.name, beat.as_root) for beat in one] == [("b", True)]
 
 
 def test_slowest_run_of_ten_minutes_is_kept() -> None:

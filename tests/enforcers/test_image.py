@@ -27,7 +27,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def build(base: Path, folder: Path) -> Path:
-    argv = [sys.executable, "scripts/image.py", "--base", base, folder]
+    argv = [sys.executable, "-m", "scripts.image", "--base", base, folder]
     done = subprocess.run(argv, cwd=CHECKOUT, check=True, capture_output=True, text=True)
     return Path(done.stdout.strip())
 

@@ -21,7 +21,6 @@ from tests.testbed.programs import bed_file, find_virtiofsd
 
 HOST = "10.0.2.2"
 WWN = "5000c500a1b2c3d4"
-_MEMORY_MB = 512
 _COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable nokaslr audit=0"
     " apparmor=0 selinux=0 cryptomgr.notests rcupdate.rcu_expedited=1"
@@ -44,6 +43,7 @@ class Boot:
     processor: str = "max,-cx16,-la57"
     parameters: str = ""
     disk: Path | None = None
+    memory_mb: int = 512
 
 
 def stock_boot() -> Boot:
@@ -145,11 +145,12 @@ class Guest:
         }  # fmt: skip
         own_words = (f"{key}={said[key]}" for key in said)
         command_line = " ".join([_COMMAND_LINE, self._boot.parameters, *own_words])
-        memory = f"memory-backend-memfd,id=mem,size={_MEMORY_MB}M,share=on"
+        memory_mb = self._boot.memory_mb
+        memory = f"memory-backend-memfd,id=mem,size={memory_mb}M,share=on"
         return [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
             "-machine", "q35,memory-backend=mem", "-accel", "tcg", "-cpu", self._boot.processor,
-            *self._boot.clock, "-smp", "1", "-m", str(_MEMORY_MB), "-object", memory,
+            *self._boot.clock, "-smp", "1", "-m", str(memory_mb), "-object", memory,
             "-no-reboot", "-uuid", str(own),
             "-kernel", str(self._boot.kernel), "-initrd", str(self._boot.initramfs),
             "-append", command_line,

@@ -15,6 +15,7 @@ from advisor.core.health.figures import (
     Evaluation,
     Figures,
     Ingest,
+    Process,
     QuotaUse,
     SlowTask,
     Spread,
@@ -159,22 +160,23 @@ def _work(found: Work | None) -> Iterator[Check]:
         name = f"Queue {queue.name}"
         yield Check(about=Checked.QUEUE, name=name, condition=condition, text=waits)
     for queue in found.queues:
-        beats = [one.silent_s for one in found.processes if queue.name in one.queues]
+        beats = [one for one in found.processes if queue.name in one.queues]
         yield _heartbeat(Checked.WORKER, f"Worker of {queue.name}", beats)
-    beats = [one.silent_s for one in found.processes if one.kind == "scheduler"]
+    beats = [one for one in found.processes if one.kind == "scheduler"]
     yield _heartbeat(Checked.SCHEDULER, "Scheduler", beats)
     yield _slowest(found.slowest)
 
 
-def _heartbeat(about: Checked, name: str, silent_s: Sequence[float]) -> Check:
-    if not silent_s:
+def _heartbeat(about: Checked, name: str, beats: Sequence[Process]) -> Check:
+    if not beats:
         text = "no sign of life for an hour"
         return Check(about=about, name=name, condition=Condition.SILENT, text=text)
-    newest = min(silent_s)
-    alive = sum(one <= SILENT_AFTER_S for one in silent_s)
+    newest = min(one.silent_s for one in beats)
+    alive = sum(one.silent_s <= SILENT_AFTER_S for one in beats)
     condition = Condition.CLEAR if alive else Condition.SILENT
-    others = f"; {len(silent_s) - alive} more silent" if 0 < alive < len(silent_s) else ""
-    text = f"last sign of life {_length(newest)} ago{others}"
+    others = f"; {len(beats) - alive} more silent" if 0 < alive < len(beats) else ""
+    as_root = "; runs as root" if any(one.as_root for one in beats) else ""
+    text = f"last sign of life {_length(newest)} ago{others}{as_root}"
     return Check(about=about, name=name, condition=condition, text=text)
 
 

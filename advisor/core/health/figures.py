@@ -49,6 +49,7 @@ class Process:
     kind: str
     queues: tuple[str, ...]
     silent_s: float
+    as_root: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

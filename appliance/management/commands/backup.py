@@ -56,7 +56,7 @@ class Command(BackupCommand):
 
     def _make(self, archive: Archive, *, keep: int, take_over: bool) -> Made:
         data = settings.DATA_DIR
-        user = service_user()
+        user = service_user(data.postgres)
         cluster = find_cluster(data, user)
         places = BackupPlaces(data)
         places.make(user)

@@ -32,7 +32,7 @@ class Command(PrintingCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             check_private()
-            cluster = find_cluster(settings.DATA_DIR, service_user())
+            cluster = find_cluster(settings.DATA_DIR, service_user(settings.DATA_DIR.postgres))
             if not cluster.exists:
                 raise CommandError(f"there is no database in {settings.DATA_DIR.root}")
             if options["enable"] and not has_checksums(cluster):

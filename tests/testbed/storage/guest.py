@@ -66,6 +66,7 @@ class Root:
     parameters: str = ""
     prefix: str = ""
     disk: Path | None = None
+    memory_mb: int = 512
 
 
 class OrderFailed(Exception):
@@ -82,8 +83,13 @@ class StorageGuest:
         *,
         root: Root | None = None,
         clock: Sequence[str] = VIRTUAL_TIME,
+        deadline_s: float = DEADLINE_S,
     ) -> None:
-        """Without a `clock` time is the machine's, as where programs wait for each other."""
+        """Without a `clock` time is the machine's, as where programs wait for each other.
+
+        Each order has until the deadline.
+        """
+        self._deadline_s = deadline_s
         root = root or Root(first=_INIT, python=_python())
         checkout = f"{root.prefix}{CHECKOUT}"
         self._script = f"cd {checkout}\nPYTHONPATH={checkout} exec {root.python} -m {_ORDERS}\n"
@@ -128,7 +134,7 @@ class StorageGuest:
         """What the module's `run` answers. Raises OrderFailed."""
         order = {"module": module, "arguments": arguments}
         self._line.sendall(json.dumps(order).encode() + b"\n")
-        return self._answer(DEADLINE_S)
+        return self._answer(self._deadline_s)
 
     def _answer(self, deadline_s: float) -> Any:
         ends_s = time.monotonic() + deadline_s
@@ -168,6 +174,7 @@ def _boot(kernel: Kernel, root: Root, clock: Sequence[str]) -> Boot:
         # Each disk is made on its own, with a capacity of its own.
         parameters=f"null_blk.nr_devices=0 {SHARED_PARAMETER} nowatchdog {root.parameters}",
         disk=root.disk,
+        memory_mb=root.memory_mb,
     )
 
 

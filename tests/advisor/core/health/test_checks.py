@@ -338,3 +338,11 @@ def test_check_in_is_clear_while_the_receiver_heard_of_health_lately(
     check = found(replace(WELL, check_in=check_in))["Check-in outside"]
 
     assert (check.condition, check.text) == (condition, text)
+
+
+def test_process_that_runs_as_root_is_told_and_no_alarm():
+    checked = found(with_work(processes=(replace(worker(2.0), as_root=True),)))
+
+    check = checked["Worker of evaluate"]
+    assert check.text == "last sign of life 2.0 s ago; runs as root"
+    assert check.condition is Condition.CLEAR

@@ -1,0 +1,29 @@
+"""A process that root started becomes another user, once it has what takes root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+from appliance.embedded.service_user import user_of_name
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
+def become(name: str) -> None:
+    """Be this user from here on, for good, in its own group alone.
+
+    Raises PermissionError for who is not root, and LookupError where there is no such user.
+    """
+    user = user_of_name(name)
+    if user is None:
+        raise LookupError(f"there is no user {name}")
+    parent = os.getppid()
+    os.setgroups([])
+    os.setresgid(user.gid, user.gid, user.gid)
+    os.setresuid(user.uid, user.uid, user.uid)
+    # Linux forgets with the user that this process ends with its parent.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
