@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or root or guests or vcenter or libvirt
+SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or root or guests or vcenter or libvirt or chart
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 # What a file prepares, such as a guest, is there once; the order is that of tests/conftest.py, what
@@ -24,7 +24,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline adviso
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs lock clean
+.PHONY: help whole-way setup run demo deb image test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chart chart-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -81,6 +81,7 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
+	@scripts/chart_programs || echo "make test: goes on without the Helm chart on an API server"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
 	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb or long)"
 	$(KERNEL_TESTS)
@@ -132,6 +133,12 @@ testbed-programs: ## obtain kernels, a Debian 13, NFS server and vCenter for the
 	@scripts/testbed
 	@scripts/kernels
 	@scripts/debian13
+
+chart: setup chart-programs ## lint the Helm chart, run its unit tests, and install it on a real API server
+	scripts/leg.py $(BIN)/pytest -q tests/chart
+
+chart-programs: ## build Helm, its unit tests and Kubernetes' API server for tests of the chart (ten minutes once)
+	@scripts/chart_programs
 
 lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)

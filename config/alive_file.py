@@ -1,4 +1,4 @@
-"""A file that a worker or the scheduler touches while it works, for probes that see files alone."""
+"""A file that a worker or the scheduler touches while it works, for probes that look at files."""
 
 from __future__ import annotations
 

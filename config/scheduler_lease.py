@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 KEY = "sluice:scheduler"
 LEASE_S = 6.0
-"""Nobody queues for so long after the one that did was killed; one that is stopped gives it back."""
+"""Nobody queues for so long after the one that did was killed; who is stopped gives it back."""
 LOOK_S = 1.5
 """Between two looks, of who has it and of who waits."""
 TIMEOUT_S = 2.0

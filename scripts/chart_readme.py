@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes helm/sluice/README.md from the comments of helm/sluice/values.yaml; --check only compares.
+"""Writes helm/sluice/README.md from the comments of values.yaml beside it; --check only compares.
 
     scripts/chart_readme.py [--check]
 
@@ -27,7 +27,8 @@ HEAD = """\
 
     helm install sluice helm/sluice --namespace sluice --create-namespace --values my-values.yaml
 
-[docs/kubernetes.md](../../docs/kubernetes.md) says how to install, upgrade and roll back, and what was never run.
+[docs/kubernetes.md](../../docs/kubernetes.md) says how to install, upgrade and roll back, and what
+was never run.
 Examples of values are in [ci](ci).
 
 This page is written by `scripts/chart_readme.py` from `values.yaml`.
@@ -66,15 +67,18 @@ def made(chart: Path) -> str:
         description=about["description"],
         kubernetes=about["kubeVersion"].removeprefix(">=").removesuffix(".0-0") + " or later",
     )
-    lines = [f"| `{row.path}` | {row.text} | {row.default} |" for row in rows(chart / "values.yaml")]
+    lines = [
+        f"| `{row.path}` | {row.text} | {row.default} |" for row in rows(chart / "values.yaml")
+    ]
     return head + "\n".join(lines) + "\n"
 
 
-def rows(file: Path) -> list[Row]:
+def rows(chart: Path) -> list[Row]:
     """In the order of the file."""
-    values = yaml.safe_load(file.read_text())
+    text = (chart / "values.yaml").read_text()
+    values = yaml.safe_load(text)
     found, parents, comment = [], list[tuple[int, str]](), list[str]()
-    for line in file.read_text().splitlines():
+    for line in text.splitlines():
         if line.lstrip().startswith("# "):
             comment.append(line.strip().removeprefix("# "))
             continue

@@ -1,6 +1,7 @@
 """A real API server of Kubernetes on this machine's loopback, with etcd and nothing else.
 
-Nothing runs pods; `complete_hooks` stands in for what runs Jobs: it marks those of hooks complete.
+Nothing runs pods; `ending_hooks` stands in for what runs Jobs: it marks those of hooks complete,
+or failed.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class Cluster:
     def make_namespace(self, name: str, **labels: str) -> None:
         """`labels` are of Pod Security, such as enforce="restricted"."""
         prefixed = {f"pod-security.kubernetes.io/{key}": value for key, value in labels.items()}
-        said = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": prefixed}}
+        about = {"name": name, "labels": prefixed}
+        said = {"apiVersion": "v1", "kind": "Namespace", "metadata": about}
         assert self.create(said, "").status_code == requests.codes.created
 
 
@@ -118,7 +120,7 @@ def running_cluster(folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def complete_hooks(cluster: Cluster) -> Iterator[list[str]]:
+def ending_hooks(cluster: Cluster, *, well: bool = True) -> Iterator[list[str]]:
     """Marks each Job of a hook complete, in all namespaces; yields the names of those."""
     done: list[str] = []
     over = threading.Event()
@@ -136,7 +138,7 @@ def complete_hooks(cluster: Cluster) -> Iterator[list[str]]:
                 if is_hook and not job.get("status", {}).get("conditions"):
                     path = f"{own.path('Job', about['namespace'], about['name'])}/status"
                     answer = own.ask(
-                        "PATCH", path, data=json.dumps({"status": _completed()}),
+                        "PATCH", path, data=json.dumps({"status": _ended(well=well)}),
                         headers={"Content-Type": "application/merge-patch+json"},
                     )  # fmt: skip
                     if answer.ok:
@@ -152,10 +154,13 @@ def complete_hooks(cluster: Cluster) -> Iterator[list[str]]:
         session.close()
 
 
-def _completed() -> dict[str, Any]:
-    """As the controller of Jobs leaves one whose pod has ended well."""
+def _ended(*, well: bool) -> dict[str, Any]:
+    """As the controller of Jobs leaves one whose pods have ended."""
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     is_so = {"status": "True", "lastProbeTime": at, "lastTransitionTime": at}
+    if not well:
+        conditions = [{"type": kind, **is_so} for kind in ("FailureTarget", "Failed")]
+        return {"startTime": at, "failed": 4, "conditions": conditions}
     return {
         "startTime": at,
         "completionTime": at,
@@ -243,9 +248,7 @@ def _kubeconfig(folder: Path, url: str) -> Path:
     return file
 
 
-def _wait_until_ready(
-    cluster: Cluster, server: subprocess.Popen[bytes], folder: Path
-) -> None:
+def _wait_until_ready(cluster: Cluster, server: subprocess.Popen[bytes], folder: Path) -> None:
     until = time.monotonic() + READY_WITHIN_S
     while time.monotonic() < until:
         assert server.poll() is None, (folder / "apiserver.log").read_text()[-3000:]

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import redis
 
-
 from config.queues import QUEUES
 from config.scheduler_lease import KEY, LEASE_S, LOOK_S, SchedulerLease
 from tests.config.queued import empty

@@ -59,7 +59,9 @@ def about(environ: Mapping[str, str], *, has_ca: bool) -> dict[str, str]:
         "cgroups": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1",
         "interfaces": environ.get("SLUICE_INTERFACES") or " ".join(hardware("/sys/class/net")),
         "disks": environ.get("SLUICE_DISKS") or " ".join(hardware("/sys/block")),
-        "subtrees": " ".join(f"/{one}" for one in subtrees if Path("/sys/fs/cgroup", one).is_dir()),
+        "subtrees": " ".join(
+            f"/{one}" for one in subtrees if Path("/sys/fs/cgroup", one).is_dir()
+        ),
         "ca_file": "yes" if has_ca else "",
     }
 
