@@ -67,10 +67,8 @@ def made(chart: Path) -> str:
         description=about["description"],
         kubernetes=about["kubeVersion"].removeprefix(">=").removesuffix(".0-0") + " or later",
     )
-    lines = [
-        f"| `{row.path}` | {row.text} | {row.default} |" for row in rows(chart / "values.yaml")
-    ]
-    return head + "\n".join(lines) + "\n"
+    lines = [f"| `{one.path}` | {one.text} | {one.default} |\n" for one in rows(chart)]
+    return head + "".join(lines)
 
 
 def rows(chart: Path) -> list[Row]:
