@@ -40,6 +40,10 @@ The scheduler has neither database nor keys: it queues work and does none.
   value: {{ include "sluice.answeredHosts" $root | quote }}
 - {name: SLUICE_TRUSTED_ORIGINS, value: {{ $values.server.url | quote }}}
 - {name: SLUICE_HTTPS_ONLY, value: {{ hasPrefix "https:" $values.server.url | ternary "1" "0" | quote }}}
+{{- if $values.serviceMonitor.enabled }}
+# Prometheus comes to the pod itself.
+- {name: SLUICE_PLAIN_METRICS, value: "1"}
+{{- end }}
 {{- if $values.ingress.enabled }}
 - {name: SLUICE_BEHIND_PROXY, value: "1"}
 # All come through one proxy.
