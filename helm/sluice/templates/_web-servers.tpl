@@ -23,7 +23,8 @@ livenessProbe:
   timeoutSeconds: 10
   failureThreshold: 6
 readinessProbe:
-  httpGet: {path: /health/ready, port: http, httpHeaders: [{name: Host, value: localhost}]}
+  # Samples are stored without the queue's server too.
+  httpGet: {path: {{ eq $role "ingest" | ternary "/health" "/health/ready" }}, port: http, httpHeaders: [{name: Host, value: localhost}]}
   periodSeconds: 5
   timeoutSeconds: 5
 lifecycle:
