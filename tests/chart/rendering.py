@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,9 +63,15 @@ def rendered(values: Path | None, *more: str) -> list[Object]:
 
 
 def pods(objects: Sequence[Object]) -> Iterator[Pod]:
-    """Of each object that makes pods."""
+    """Of each object that makes pods; those of a StatefulSet have its claims as volumes."""
     for one in objects:
-        if template := one.get("spec", {}).get("template"):
+        if template := copy.deepcopy(one.get("spec", {}).get("template")):
+            claims = [
+                claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", [])
+            ]
+            template["spec"].setdefault("volumes", []).extend(
+                {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims
+            )
             yield Pod(name=one["metadata"]["name"], template=template)
 
 

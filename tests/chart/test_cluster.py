@@ -15,6 +15,7 @@ import yaml
 from tests.chart.cluster import Cluster, ending_hooks, running_cluster
 from tests.chart.programs_here import CHART, VALUES
 from tests.chart.rendering import helm, pods, rendered, run_helm
+from tests.ingest.wire import eventually
 
 pytestmark = [pytest.mark.chart, pytest.mark.slow]
 
@@ -32,6 +33,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with running_cluster(tmp_path_factory.mktemp("cluster")) as found:
         monitors = yaml.safe_load((Path(__file__).parent / "service_monitors.yaml").read_text())
         assert found.create(monitors, "").status_code == requests.codes.created
+        path = found.path("ServiceMonitor", "default")
+        eventually(lambda: found.ask("GET", path).ok, what="a kind ServiceMonitor")
         yield found
 
 

@@ -177,3 +177,11 @@ def test_files_of_the_environment_are_mounted(everything: list[Object]) -> None:
             for one in container.get("env", []):
                 if one["name"].endswith("_FILE") and one["name"] != "SLUICE_ALIVE_FILE":
                     assert one["value"] in files, (pod.name, one["name"])
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
+def test_no_variable_is_given_twice(values: Path) -> None:
+    for pod in pods(rendered(values)):
+        for container in pod.containers:
+            names = [one["name"] for one in container.get("env", [])]
+            assert len(names) == len(set(names)), (pod.name, container["name"])

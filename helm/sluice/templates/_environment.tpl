@@ -1,10 +1,20 @@
 {{/* Settings and secrets of the server's processes. */}}
 
-{{/*
-The environment of a role in the database: (list $ "web"). What `settings` says comes last.
-The scheduler has neither database nor keys: it queues work and does none.
-*/}}
+{{/* The environment of a role in the database: (list $ "web"). What `settings` says wins. */}}
 {{- define "sluice.environment" -}}
+{{- $settings := (index . 0).Values.settings -}}
+{{- range fromYamlArray (include "sluice.ownEnvironment" .) }}
+{{- if not (hasKey $settings .name) }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- range $name, $value := $settings }}
+- {name: {{ $name }}, value: {{ $value | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* By the other values. The scheduler has neither database nor keys: it queues and does no work. */}}
+{{- define "sluice.ownEnvironment" -}}
 {{- $root := index . 0 -}}
 {{- $role := index . 1 -}}
 {{- $values := $root.Values -}}
@@ -56,9 +66,6 @@ The scheduler has neither database nor keys: it queues work and does none.
 {{- if has $role (list "worker" "scheduler") }}
 # Django's checks of URLs import every page, which no worker needs.
 - {name: CELERY_SKIP_CHECKS, value: "1"}
-{{- end }}
-{{- range $name, $value := $values.settings }}
-- {name: {{ $name }}, value: {{ $value | quote }}}
 {{- end }}
 {{- end }}
 
