@@ -22,8 +22,8 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 10
   failureThreshold: 6
+{{- /* Samples are stored without the queue's server too. */}}
 readinessProbe:
-  # Samples are stored without the queue's server too.
   httpGet: {path: {{ eq $role "ingest" | ternary "/health" "/health/ready" }}, port: http, httpHeaders: [{name: Host, value: localhost}]}
   periodSeconds: 5
   timeoutSeconds: 5
