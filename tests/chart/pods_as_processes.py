@@ -129,7 +129,7 @@ class Node:
         done = subprocess.run(
             list(words) or self.command(pod, container),
             cwd=ROOT, env=self.environment(pod, container),
-            capture_output=True, text=True, timeout=900, check=False,
+            capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
