@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or prometheus or root or guests or vcenter or libvirt
+SERVICES := postgres or timescaledb or valkey or telegraf or browser or pdf or prometheus or root or guests or vcenter or libvirt or chart
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 # What a file prepares, such as a guest, is there once; the order is that of tests/conftest.py, what
@@ -24,7 +24,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline adviso
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate server-deb server-image wheels lock clean
+.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate server-deb server-image wheels chart chart-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -96,8 +96,9 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
+	@scripts/chart_programs || echo "make test: goes on without the Helm chart on an API server"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
-	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb or long)"
+	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb or long or chart)"
 	$(KERNEL_TESTS)
 	@echo "make test: what stores and reads samples again, on TimescaleDB"
 	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m $(ON_TIMESCALEDB)" and not long" $(OF_SAMPLES)
@@ -156,6 +157,11 @@ testbed-programs: ## obtain kernels, a Debian 13, NFS server and vCenter for the
 
 simulate: $(VENV)/.installed-run ## play seeds: real service and agents on virtual time with faults (ARGS="--seeds 1-600 --json FILE")
 	@$(BIN)/sluice simulate $(ARGS)
+chart: setup chart-programs ## lint the Helm chart, run its unit tests, and install it on a real API server
+	scripts/leg.py $(BIN)/pytest -q tests/chart
+
+chart-programs: ## build Helm, its unit tests and Kubernetes' API server for tests of the chart (ten minutes once)
+	@scripts/chart_programs
 
 lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)

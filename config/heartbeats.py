@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import redis
@@ -15,6 +16,8 @@ from celery.signals import heartbeat_sent
 from django.utils import timezone
 
 from advisor.pipeline.work_figures import note_life
+from config.alive_file import touch_alive_file
+from config.scheduler_lease import LOOK_S, SchedulerLease
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +34,25 @@ def worker_lives(*, sender: Any, **_: Any) -> None:
 
 
 class LivingScheduler(PersistentScheduler):
-    """Celery's scheduler that gives a sign of life at every look at its schedule."""
+    """Celery's scheduler that gives signs of life, and queues only while it has the lease."""
+
+    @cached_property
+    def _lease(self) -> SchedulerLease:
+        return SchedulerLease()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Queue what is due; the seconds until the next look."""
+        """Queue one message that is due, if this is the scheduler; the seconds until the next."""
         _note_life(f"scheduler@{socket.gethostname()}", kind="scheduler", queues=())
+        if not self._lease.take():
+            return LOOK_S
         self._forget_what_is_to_come()
         wait_s: float = super().tick(*args, **kwargs)
-        return wait_s
+        return min(wait_s, LOOK_S)
+
+    def close(self) -> None:
+        """Save when what was queued, and let another scheduler queue at once."""
+        self._lease.give_back()
+        super().close()
 
     def _forget_what_is_to_come(self) -> None:
         """Go on from now where the clock was ahead before, and somebody set it back.
@@ -60,6 +74,7 @@ class LivingScheduler(PersistentScheduler):
 
 
 def _note_life(name: str, *, kind: str, queues: Sequence[str]) -> None:
+    touch_alive_file()
     try:
         note_life(
             name=name, kind=kind, queues=queues, now=timezone.now(), as_root=os.geteuid() == 0

@@ -174,6 +174,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_SSL_REDIRECT = HTTPS_ONLY
 # Probes come from the machine itself, and a redirect would count as an answer.
 SECURE_REDIRECT_EXEMPT = [r"^health(/(live|ready|evaluation))?$", r"^ping$"]
+if env.boolean("SLUICE_PLAIN_METRICS", default=False):
+    SECURE_REDIRECT_EXEMPT.append(r"^metrics$")
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 HSTS_SUBDOMAINS = env.boolean("SLUICE_HSTS_SUBDOMAINS", default=False)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS_ONLY and HSTS_SUBDOMAINS

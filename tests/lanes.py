@@ -19,6 +19,7 @@ from advisor.reports.pdf import PROGRAM
 from appliance.embedded.errors import NoServerProgram
 from appliance.embedded.postgres_programs import choose_programs
 from appliance.embedded.valkey import find_valkey
+from tests.chart.programs_here import missing_for_chart
 from tests.testbed.programs import missing_for_guests, missing_for_libvirt, missing_for_vcenter
 
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server", "postgres_server"})
@@ -106,6 +107,7 @@ LANES: dict[str, Callable[[], str | None]] = {
     "guests": _guests,
     "vcenter": missing_for_vcenter,
     "libvirt": missing_for_libvirt,
+    "chart": missing_for_chart,
 }
 
 

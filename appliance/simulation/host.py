@@ -458,7 +458,7 @@ _NO_LIMITS = dict.fromkeys(("rbps", "wbps", "riops", "wiops"), "max")
 
 def _groups(rng: random.Random) -> dict[str, dict[str, str]]:
     """The workloads' groups and one of somebody else's, some with limits of other people."""
-    found = {f"{SUBTREE}/{name}": {} for name in ("vm1", "vm2", "vm3")}
+    found: dict[str, dict[str, str]] = {f"{SUBTREE}/{name}": {} for name in ("vm1", "vm2", "vm3")}
     found[f"{SUBTREE}/vm1"] = rng.choice(({}, {"riops": "700"}, {"rbps": "1048576"}))
     found[f"{SUBTREE}/vm2"] = rng.choice(({}, {"wiops": "90", "wbps": "2097152"}))
     return {**found, "/system.slice/db": {"riops": "4000"}}

@@ -44,7 +44,7 @@ class SimulatedService:
             # What fails does so within this question.
             self.statements.left = None
             unharmed_transaction()
-        said = Said(status=response.status_code, body=response.content)
+        said = Said(status=response.status_code, body=b"".join(response))
         self._trail.require(
             said.status == UNAVAILABLE or said.status < 500,
             "never-an-error-unforeseen",

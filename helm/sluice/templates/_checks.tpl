@@ -1,0 +1,22 @@
+{{/* What values cannot say together; the text says what to do. */}}
+{{- define "sluice.checks" -}}
+{{- with .Values.database }}
+{{- if and .trial.enabled .existingSecret }}
+{{- fail "database.existingSecret and database.trial.enabled are both set; keep one of them" }}
+{{- end }}
+{{- if not (or .trial.enabled .existingSecret) }}
+{{- fail "there is no database: name a Secret in database.existingSecret, or set database.trial.enabled" }}
+{{- end }}
+{{- end }}
+{{- with .Values.queue }}
+{{- if and .trial.enabled .existingSecret }}
+{{- fail "queue.existingSecret and queue.trial.enabled are both set; keep one of them" }}
+{{- end }}
+{{- if not (or .trial.enabled .existingSecret) }}
+{{- fail "there is no queue: name a Secret in queue.existingSecret, or set queue.trial.enabled" }}
+{{- end }}
+{{- end }}
+{{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.tokenSecret) }}
+{{- fail "serviceMonitor.tokenSecret is needed: /metrics takes a token of scope metrics" }}
+{{- end }}
+{{- end }}
