@@ -82,16 +82,22 @@ def _word(word: str) -> str:
     return re.sub(r"\W", "_", word).upper()
 
 
+HIDDEN = ("secret", "password")
+"""What no log shows."""
+
+
 def _dataclass(name: str, schema: dict[str, Any]) -> str:
     lines = []
     for key, one in schema["properties"].items():
         kind = kind_of(one)
         if key in schema.get("required", ()):
             # Whoever logs an answer does not log what is shown once.
-            hidden = " = field(repr=False)" if key == "secret" else ""
+            hidden = " = field(repr=False)" if key in HIDDEN else ""
             lines.append(f"    {key}: {kind}{hidden}\n")
         elif kind.startswith("list[") and not kind.endswith("| None"):
             lines.append(f"    {key}: {kind} = field(default_factory=list)\n")
+        elif key in HIDDEN:
+            lines.append(f"    {key}: {kind} = field(default={_default(one)}, repr=False)\n")
         else:
             lines.append(f"    {key}: {kind} = {_default(one)}\n")
     about = docstring(schema.get("description") or f"See `{name}` in openapi.json.", "    ")

@@ -1778,7 +1778,7 @@ class StatedVcenterSource:
     every_min: int = 60
     fingerprint: str = ""
     name: str
-    password: str = ""
+    password: str = field(default="", repr=False)
     takes_over: bool = False
     user: str
 

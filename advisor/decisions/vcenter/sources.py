@@ -6,7 +6,7 @@ Each change is told in the audit chain, without the password.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 
@@ -53,7 +53,7 @@ class StatedSource:
     name: str
     address: str
     user: str
-    password: str = ""
+    password: str = field(default="", repr=False)
     fingerprint: str = ""
     authority: str = ""
     every_min: int = USUAL_EVERY_MIN

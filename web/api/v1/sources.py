@@ -68,7 +68,7 @@ class StatedVcenterSource(Asked):
     address: Annotated[Text, Field(min_length=1, max_length=LONGEST_ADDRESS)]
     user: Annotated[Text, Field(min_length=1, max_length=LONGEST_USER)]
     password: Annotated[Text, Field(max_length=LONGEST_PASSWORD)] = Field(
-        default="", description="left out: that of the source of this name"
+        default="", repr=False, description="left out: that of the source of this name"
     )
     fingerprint: Annotated[Text, Field(max_length=100)] = ""
     authority: Annotated[Text, Field(max_length=LONGEST_AUTHORITY)] = ""
