@@ -19,7 +19,8 @@ scripts/leg.py $(BIN)/pytest -q -n 2 $(BY_FILE) -m "root and not quiet and not l
 endef
 ON_TIMESCALEDB := "postgres and not (root or valkey or telegraf or browser or any_database)"
 # TimescaleDB has the tables of samples alone; what is shown of them reads through the same functions.
-OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/pipeline advisor/queries advisor/reports upgrade config end_to_end appliance)
+# Where it is there, `sluice run` takes it, also in the tests of the whole product above.
+OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/queries upgrade)
 # What CI measures for each commit; the tests hold the same to bounds.
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice

@@ -16,7 +16,7 @@ from typing import Any
 
 SLUICE = Path(sys.executable).with_name("sluice")
 READY = "Ctrl-C stops everything"
-DEADLINE_S = 240.0
+DEADLINE_S = 480.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

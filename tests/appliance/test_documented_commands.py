@@ -18,7 +18,8 @@ from tests.appliance.embedded_run import READY, SLUICE, EmbeddedRun, short_direc
 from tests.documented_commands import Block, blocks_of, pages
 
 pytestmark = [
-    pytest.mark.postgres, pytest.mark.valkey, pytest.mark.slow, pytest.mark.timeout(3600),
+    pytest.mark.postgres, pytest.mark.valkey, pytest.mark.slow, pytest.mark.long,
+    pytest.mark.timeout(3600),
 ]  # fmt: skip
 
 TUTORIAL = "docs/tutorial.md"

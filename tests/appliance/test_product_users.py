@@ -145,6 +145,7 @@ def connects(name: str, path: Path) -> bool:
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
+@pytest.mark.long
 @pytest.mark.parametrize("mark", ROLES)
 def test_process_runs_as_its_user_and_no_other(upgraded, mark):
     run, _ = upgraded
@@ -162,6 +163,7 @@ def test_process_runs_as_its_user_and_no_other(upgraded, mark):
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
+@pytest.mark.long
 def test_nothing_but_the_supervisor_stays_root(upgraded):
     run, _ = upgraded
 
@@ -173,6 +175,7 @@ def test_nothing_but_the_supervisor_stays_root(upgraded):
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
+@pytest.mark.long
 def test_directory_that_root_ran_goes_on_with_its_data(upgraded):
     run, before = upgraded
 
@@ -190,6 +193,7 @@ def test_directory_that_root_ran_goes_on_with_its_data(upgraded):
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
+@pytest.mark.long
 def test_web_server_cannot_read_what_is_the_signers_or_the_databases(upgraded):
     run, _ = upgraded
     data = DataDir(run.data_dir)
@@ -207,6 +211,7 @@ def test_web_server_cannot_read_what_is_the_signers_or_the_databases(upgraded):
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "is_let_in"), [(WEB, True), (SIGNER, False), ("nobody", False)])
 def test_signer_and_database_are_asked_by_the_product_alone(upgraded, name, is_let_in):
     run, _ = upgraded
@@ -219,6 +224,7 @@ def test_signer_and_database_are_asked_by_the_product_alone(upgraded, name, is_l
 @pytest.mark.root
 @pytest.mark.postgres
 @pytest.mark.valkey
+@pytest.mark.long
 def test_health_says_who_runs_as_root(upgraded):
     run, _ = upgraded
 

@@ -35,7 +35,7 @@ from tests.appliance.embedded_run import (
 from tests.kept_cluster import put_tables
 
 # A whole run starts ten processes, beside other tests.
-pytestmark = [pytest.mark.postgres, pytest.mark.valkey, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.postgres, pytest.mark.valkey, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.valkey, pytest.mark.timeout(DEMO
 
 MODES = [
     pytest.param((), id="real", marks=[pytest.mark.root, pytest.mark.telegraf]),
-    pytest.param(("--simulated",), id="simulated"),
+    # It asks the same of a kernel that is none.
+    pytest.param(("--simulated",), id="simulated", marks=pytest.mark.long),
 ]
 
 
@@ -136,7 +137,7 @@ def test_demo_restores_what_it_found_and_leaves_nothing(options):
     ("options", "said"),
     [
         pytest.param((), "real kernel", id="real", marks=[pytest.mark.root, pytest.mark.telegraf]),
-        pytest.param(("--simulated",), "SIMULATED kernel", id="simulated"),
+        pytest.param(("--simulated",), "SIMULATED kernel", id="simulated", marks=pytest.mark.long),
     ],
 )
 def test_demo_says_what_it_ran_on(options, said):
@@ -148,7 +149,7 @@ def test_demo_says_what_it_ran_on(options, said):
 
 @pytest.mark.parametrize(
     "options",
-    [MODES[0], pytest.param(("--simulated",), id="simulated", marks=pytest.mark.long)],
+    MODES,
 )
 def test_interrupted_demo_leaves_nothing(options):
     process = start(*options)

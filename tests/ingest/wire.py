@@ -19,7 +19,7 @@ from django.db import connection
 import ingest
 
 CONFIGURATION = Path(ingest.__file__).parent / "telegraf" / "sluice.conf"
-DEADLINE_S = 60.0
+DEADLINE_S = 150.0
 
 
 def eventually(holds: Callable[[], bool], *, what: str, deadline_s: float = DEADLINE_S) -> None:
