@@ -247,7 +247,7 @@ def _pages_from(path: str, client: Client) -> dict[str, Shown]:
         for link in page.elements("a") if page else []:
             target = urlsplit(urljoin(path, link.get("href"))).path
             if not target.startswith(
-                ("/replay/", "/second-factor/", "/password/")
+                ("/replay/", "/second-factor/", "/password/", "/docs/")
             ) and target not in (
                 *shown,
                 *waiting,
