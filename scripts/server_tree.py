@@ -20,6 +20,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from scripts.sbom import bill, python_parts
+from web.documentation.sources import FILES, PATTERNS
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PLACE = "usr/lib/sluice"
@@ -170,16 +171,22 @@ def copy_sources(copy: Path) -> None:
         shutil.copytree(
             CHECKOUT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "target")
         )
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", *_pages()):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(CHECKOUT / name, copy / name)
+
+
+def _pages() -> Iterator[Path]:
+    """The documentation, which the server shows (`setup.py`)."""
+    for pattern in (*PATTERNS, *FILES):
+        yield from (path.relative_to(CHECKOUT) for path in CHECKOUT.glob(pattern))
 
 
 def build_backend(copy: Path, folder: Path, kinds: str) -> Path:
     """Let setuptools build, `s` the source and `w` the wheel, which is given."""
-    program = "import sys;from setuptools import build_meta as b;"
-    program += (
-        "'s' in sys.argv[2] and b.build_sdist(sys.argv[1]);print(b.build_wheel(sys.argv[1]))"
-    )
+    # setuptools sets the arguments of the process anew.
+    program = "import sys;from setuptools import build_meta as b;f,k=sys.argv[1:];"
+    program += "'s' in k and b.build_sdist(f);print(b.build_wheel(f))"
     # A wheel's files have no time before 1980, nor is any later than the commit.
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(committed_s())}
     said = run(sys.executable, "-c", program, folder, kinds, cwd=copy, env=environment)
