@@ -25,6 +25,9 @@ HARMLESS = {
     "replay/<str:name>/",
     "replay/<str:name>/timeline.json",
     "api/v1/replays/<name>",
+    # Pages of the documentation.
+    "docs/<path:slug>/",
+    "docs/files/<path:name>",
     # Kinds of charts.
     "api/v1/resources/<int:pk>/charts/<slug:key>.csv",
     "api/v1/hosts/<int:pk>/charts/<slug:key>.csv",
