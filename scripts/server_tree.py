@@ -171,9 +171,9 @@ def copy_sources(copy: Path) -> None:
         shutil.copytree(
             CHECKOUT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "target")
         )
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", *_pages()):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(CHECKOUT / name, copy / name)
+    for path in (*map(Path, ("pyproject.toml", "setup.py", "README.md", "LICENSE")), *_pages()):
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(CHECKOUT / path, copy / path)
 
 
 def _pages() -> Iterator[Path]:
