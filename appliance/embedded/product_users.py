@@ -17,8 +17,7 @@ from django.conf import settings
 from appliance.embedded.service_user import ServiceUser, process_identity, user_of_name
 from config.paths import DataDir, DataDirError
 
-PRODUCT_VARIABLE, PRODUCT_USER = "SLUICE_USER", "sluice"
-SIGNER_VARIABLE, SIGNER_USER = "SLUICE_SIGNER_USER", "sluice-signer"
+PRODUCT_USER, SIGNER_USER = "sluice", "sluice-signer"
 ROOT = "root"
 READ_BY_THE_PRODUCT = ("SLUICE_", "DATABASE_URL", "REDIS_URL")
 READ_BY_OTHERS = {"SLUICE_SIGNING_KEYS_FILE", "SLUICE_VCENTER_PASSWORD_FILE"}
@@ -48,13 +47,13 @@ def product_users(environ: Mapping[str, str] = os.environ) -> ProductUsers:
     """
     if os.geteuid() != 0:
         return NO_OTHER_USERS
-    product, why = _found(PRODUCT_VARIABLE, PRODUCT_USER, environ)
+    product, why = _found(environ.get("SLUICE_USER"), "SLUICE_USER", PRODUCT_USER)
     if product is None:
         return ProductUsers(
             said=f"users: web server, workers, scheduler and signer run as root: {why}"
         )
     _check_files(product, environ)
-    signer, why = _found(SIGNER_VARIABLE, SIGNER_USER, environ)
+    signer, why = _found(environ.get("SLUICE_SIGNER_USER"), "SLUICE_SIGNER_USER", SIGNER_USER)
     if signer is None:
         return ProductUsers(
             product=product,
@@ -88,11 +87,9 @@ def open_to_product(data: DataDir, users: ProductUsers) -> None:
             path.chmod(0o640)
 
 
-def _found(
-    variable: str, usual: str, environ: Mapping[str, str]
-) -> tuple[ServiceUser | None, str]:
+def _found(said: str | None, variable: str, usual: str) -> tuple[ServiceUser | None, str]:
     """The user, or why there is none; a setting that cannot be followed is an error."""
-    name = environ.get(variable) or usual
+    name = said or usual
     if name == ROOT:
         return None, f"{variable} says so"
     user = user_of_name(name)
@@ -105,7 +102,7 @@ def _found(
         why = f"user {name} cannot reach {sys.prefix}; put it where every user may read"
     else:
         return user, ""
-    if environ.get(variable):
+    if said:
         raise DataDirError(f"{variable}={name}: {why}")
     return None, why
 

@@ -66,7 +66,7 @@ def test_node_gets_a_configuration_that_its_agent_takes(node: Node, northgate: T
     loaded = config.load(node.etc / "agent.toml")
     assert loaded.host == "node-7"
     assert loaded.reader is not None
-    assert list(loaded.mechanisms["cgroup_io"].devices) == ["sda", "sdb"]
+    assert sorted(loaded.mechanisms["cgroup_io"].devices) == ["sda", "sdb"]
     assert list(loaded.mechanisms["tc_htb"].interfaces) == ["bond0"]
     assert {stat.S_IMODE(one.stat().st_mode) for one in node.etc.iterdir()} == {0o600}
     assert Host.objects.filter(name="node-7").exists()

@@ -31,6 +31,7 @@ def test_metrics_are_answered_over_http_where_that_is_wanted(
     environment = {
         "PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "config.settings",
         "SLUICE_DATA_DIR": str(tmp_path), "SLUICE_HTTPS_ONLY": "1", "SLUICE_PLAIN_METRICS": plain,
+        "SLUICE_ALLOWED_HOSTS": "testserver",
     }  # fmt: skip
 
     done = subprocess.run(
