@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -50,8 +50,17 @@ class _Granted:
     promises: Mapping[int, Promise]
 
 
-def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int:
+def accept_report(
+    *,
+    host: Host,
+    report: ComplianceReport,
+    now: datetime,
+    take: Callable[[], None] | None = None,
+) -> int:
     """Store the report as one record per allocation; the same report twice changes nothing.
+
+    `take` makes sure that it comes once. Numbers of reports grow with the host's clock, so one
+    from the future is refused before: it would keep those out that come once the clock is right.
 
     Raises ReportRefused if it is for another host, from the future, or on a revision that was
     never published for this host. The last is kept as the agent's refusal, for people to see.
@@ -63,6 +72,8 @@ def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int
             f"the report is dated {report.reported_at:%H:%M:%S} UTC and it is {now:%H:%M:%S}; "
             f"set the clock of {host.name}"
         )
+    if take is not None:
+        take()
     if reason := _unpublished(host, report.revision):
         Enforcer.objects.filter(host=host).update(refusal=reason, last_report_at=now)
         raise ReportRefused(reason)

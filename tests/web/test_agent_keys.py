@@ -114,6 +114,21 @@ def test_report_that_comes_again_or_late_is_refused_as_replayed(
     assert all("the report is replayed" in answer.json()["message"] for answer in answers)
 
 
+def test_report_of_a_clock_that_was_ahead_keeps_none_out_once_it_is_right(
+    fleet: Fleet, enrolled: Enrolment
+) -> None:
+    document = decode_document(pull(enrolled.token).content)
+    ahead = encode_report(agents.report_of(document, now=fleet.now + DAY, rates=RATES))
+    right = body_on(document, fleet)
+
+    refused = send_as(enrolled, ahead, report_headers(enrolled, ahead, 9_000))
+    taken = send_as(enrolled, right, report_headers(enrolled, right, 5_000))
+
+    assert refused.status_code == 422
+    assert "set the clock" in refused.json()["message"]
+    assert taken.status_code == 200
+
+
 def test_report_on_a_revision_that_was_never_published_is_refused_and_shown(
     fleet: Fleet, enrolled: Enrolment
 ) -> None:

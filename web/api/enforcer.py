@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
@@ -18,7 +20,7 @@ from accounts.sealing import Unsealable
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
 from advisor.decisions.signing.documents import signed_for
-from advisor.decisions.signing.reports import check_signature
+from advisor.decisions.signing.reports import check_signature, take_number
 from advisor.decisions.told_figures import KEPT_S
 from advisor.decisions.window_exchange import share_limits, share_load
 from advisor.errors import (
@@ -84,9 +86,11 @@ def report(request: HttpRequest) -> HttpResponse:
     token = _token(request, now)
     host = _host(token)
     body = _body(request, most_bytes=MAX_REPORT_BYTES)
+    take: Callable[[], None] | None = None
     if (key := _key(token)) is not None:
-        check_signature(body, header=request.headers.get(REPORT_HEADER, ""), key=key)
-    count = accept_report(host=host, report=decode_report(body), now=now)
+        number = check_signature(body, header=request.headers.get(REPORT_HEADER, ""), key=key)
+        take = partial(take_number, number, key=key)
+    count = accept_report(host=host, report=decode_report(body), now=now, take=take)
     return JsonResponse({"accepted": count})
 
 

@@ -14,11 +14,11 @@ from advisor.models import AgentKey
 from enforcers.wire_signatures import REPORT_HEADER, read_report_signature, report_message
 
 
-def check_signature(body: bytes, *, header: str, key: AgentKey) -> None:
-    """Take the report's number, so that none comes twice.
+def check_signature(body: bytes, *, header: str, key: AgentKey) -> int:
+    """The report's number, not taken yet.
 
-    Raises ReportRefused for a report that is unsigned, altered or replayed, ContractError for a
-    header of another form.
+    Raises ReportRefused for a report that is unsigned or altered, ContractError for a header of
+    another form.
     """
     host = key.host.name
     if not header:
@@ -35,10 +35,15 @@ def check_signature(body: bytes, *, header: str, key: AgentKey) -> None:
         raise ReportRefused(
             f"the report was altered, or signed by another key than that of {host}"
         ) from None
-    newer = AgentKey.objects.filter(pk=key.pk, newest_number__lt=signed.number)
-    if not newer.update(newest_number=signed.number):
+    return signed.number
+
+
+def take_number(number: int, *, key: AgentKey) -> None:
+    """So that no report comes twice; ReportRefused for one that is replayed."""
+    newer = AgentKey.objects.filter(pk=key.pk, newest_number__lt=number)
+    if not newer.update(newest_number=number):
         raise ReportRefused(
-            f"the report is replayed: one of {host} with number {signed.number} or a later one "
+            f"the report is replayed: one of {key.host.name} with number {number} or a later one "
             "was taken already; if its clock was set back, it is heard again once that has "
             "caught up, or with new keys"
         )
