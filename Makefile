@@ -97,7 +97,6 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
-	@scripts/chart_programs || echo "make test: goes on without the Helm chart on an API server"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
 	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb or long or chart)"
 	$(KERNEL_TESTS)

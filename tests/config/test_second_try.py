@@ -34,7 +34,7 @@ def test_pure(): passes_at(2, "pure")
 
 @pytest.fixture
 def leg(tmp_path: Path):
-    def run(*tests: str) -> subprocess.CompletedProcess[str]:
+    def run(*tests: str, **more: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "pytest.ini").write_text(SETTINGS)
         (tmp_path / "test_small.py").write_text(SUITE + "\n".join(tests))
         return subprocess.run(
@@ -44,6 +44,7 @@ def leg(tmp_path: Path):
                 "PATH": os.environ["PATH"],
                 "SERVICES": "outside",
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                **more,
             },
             capture_output=True,
             text=True,
@@ -99,6 +100,18 @@ def test_run_that_could_not_start_gets_no_second_try(leg):
 
     assert told.returncode == 2
     assert "second try" not in told.stdout
+
+
+def test_leg_that_would_begin_too_late_is_left_out_by_name(leg, tmp_path):
+    told = leg(BROKEN, SLUICE_LAST_LEG_AT="1000")
+
+    assert told.returncode == 0
+    assert "NOT RUN" in told.stdout
+    assert not (tmp_path / "broken").exists()
+
+
+def test_leg_that_begins_in_time_runs(leg):
+    assert leg(BROKEN, SLUICE_LAST_LEG_AT="1e12").returncode == 1
 
 
 def test_script_is_told_the_services_by_make():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from appliance.simulation.play import play
 from appliance.simulation.rows import rows_of
 from config.paths import DataDir
 
+TOLD_EVERY_S = 20.0
 COLUMNS = ["what", "unit", "asked", "measured", "holds"]
 
 
@@ -61,10 +63,13 @@ class Command(PrintingCommand):
             with ExitStack() as ends:
                 ends.enter_context(_database(is_here=options["here"]))
                 outcomes = []
-                for outcome in play(
-                    options["seeds"], hosts=options["hosts"], minutes=options["minutes"]
-                ):
+                seeds = options["seeds"]
+                told_s = time.monotonic()
+                for outcome in play(seeds, hosts=options["hosts"], minutes=options["minutes"]):
                     outcomes.append(outcome)
+                    if time.monotonic() - told_s > TOLD_EVERY_S:
+                        told_s = time.monotonic()
+                        self.stderr.write(f"simulate: {len(outcomes)} of {len(seeds)} seeds")
                     if outcome.violation is not None:
                         self.stderr.write(outcome.violation.text(_again(outcome.seed, options)))
         except EmbeddedError as error:
