@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
 
 from advisor.core.dependence import Floats
 from advisor.core.device.device_fit import ENOUGH_SPAN, FitRefused
@@ -94,6 +93,9 @@ def fit_device_model(points: Sequence[MixPoint]) -> DeviceModel | FitRefused:
         np.array([one.mean_io_bytes for one in points]),
         np.array([one.read_ratio for one in points]),
     )
+    # It takes two seconds to load and 60 MB, and most processes of the product never fit.
+    from sklearn.linear_model import LinearRegression
+
     table = np.hstack([terms, terms * depth[:, None]])
     fitted = LinearRegression(fit_intercept=False, positive=True).fit(
         table / latency[:, None], np.ones(len(points))
