@@ -190,6 +190,7 @@ def test_sockets_are_closed_to_other_users(running):
     assert mode & 0o077 == 0
 
 
+@pytest.mark.long
 def test_server_that_takes_https_only_becomes_ready(with_tables):
     with started(with_tables, env={"SLUICE_HTTPS_ONLY": "1"}) as run:
         assert health(run) == 200
@@ -205,6 +206,7 @@ def shows(connection: psycopg.Connection) -> bool:
     }
 
 
+@pytest.mark.long
 def test_machine_shows_itself_without_telegraf(with_tables):
     # A program that is not there: no Telegraf could be started by mistake.
     environment = {"SLUICE_TELEGRAF": "/nonexistent", "SLUICE_HTTPS_ONLY": "1"}
@@ -225,6 +227,7 @@ def test_machine_shows_itself_without_telegraf(with_tables):
     assert "token" not in (with_tables / "log" / "reader.log").read_text()
 
 
+@pytest.mark.long
 def test_sample_shows_a_fleet_with_a_culprit_and_its_victims(with_tables):
     noisy = (
         "SELECT jsonb_array_length(incident.victims) FROM advisor_incident incident"
@@ -286,6 +289,7 @@ def test_queue_of_the_environment_that_is_silent_is_told(data_dir):
     assert "sluice: the server of REDIS_URL does not answer; is it running?" in run.said
 
 
+@pytest.mark.long
 def test_stop_leaves_no_process_and_the_next_run_finds_its_data(with_tables):
     with started(with_tables) as first:
         with database(first) as connection:
@@ -300,6 +304,7 @@ def test_stop_leaves_no_process_and_the_next_run_finds_its_data(with_tables):
         assert "with the password" not in second.said
 
 
+@pytest.mark.long
 def test_run_begins_at_once_after_one_that_was_killed(with_tables):
     """Also where a collector keeps its connection, for which a web server waits as it ends."""
     with started(with_tables) as first:

@@ -50,6 +50,7 @@ def scratch_of(pid: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{pid}-*"))
 
 
+@pytest.mark.long
 def test_says_what_it_finds_and_what_of_it_is_true(incident: Bundle, tmp_path: Path) -> None:
     assert incident.truth is not None
     (tmp_path / "a.bundle").write_bytes(write_bundle(incident))
@@ -101,7 +102,9 @@ def test_ends_with_its_database_when_it_is_told_to(incident: Bundle, tmp_path: P
         (("{folder}/none",), "none cannot be read"),
         (("{folder}/short",), "this is no bundle"),
         (("{folder}",), "there is no file with the ending .bundle in"),
-        (("{folder}/adapter",), "'carrier pigeon' is none of vnic"),
+        pytest.param(
+            ("{folder}/adapter",), "'carrier pigeon' is none of vnic", marks=pytest.mark.long
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(

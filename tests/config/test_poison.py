@@ -141,10 +141,11 @@ def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
     ("name", "said", "kept_as"),
     [
         # The group is interrupted, and then the resource alone is.
-        (
+        pytest.param(
             "hangs",
             "SoftTimeLimitExceeded",
             ("detect_resource", "It took longer than 40 s and was interrupted."),
+            marks=pytest.mark.long,
         ),
         (
             "hangs-for-good",

@@ -116,6 +116,7 @@ def settings(tc: FakeTc) -> object:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_policy_for_ten_thousand_workloads_is_enforced_and_comes_back(tmp_path: Path) -> None:
     numbers = range(1, 10_001)
     tc = FakeTc("up0", *(f"p{number}" for number in numbers))

@@ -30,6 +30,7 @@ def migrated_again(committed: None) -> Iterator[None]:
     migrate()
 
 
+@pytest.mark.long
 def test_sample_tables_are_undone_and_made_again(migrated_again: None) -> None:
     write_lines(make_tenant(), disk_line(now()))
 

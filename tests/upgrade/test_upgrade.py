@@ -40,7 +40,8 @@ from tests.web.conftest import client_of
 from tests.web.html import page_of
 
 # The fixture migrates twice, which takes most of a minute on a busy machine.
-pytestmark = pytest.mark.timeout(400)
+# The schema of long ago; `test_dump` and `test_two_versions` upgrade at each commit.
+pytestmark = [pytest.mark.timeout(400), pytest.mark.long]
 
 STEPS_TO_ACCOUNTS = (
     ("ingest", "0007_give_tables_of_access_to_accounts"),

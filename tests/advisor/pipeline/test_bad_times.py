@@ -109,6 +109,7 @@ def test_many_workloads_that_appear_at_once_cost_no_statement_and_no_window(lun:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_workloads_that_appear_at_once_are_measured_and_hold_nobody_up(
     lun: Resource,
 ) -> None:
@@ -243,6 +244,7 @@ def test_states_stay_when_their_samples_are_gone(lun: Resource, settings: object
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_month_that_is_imported_at_once_is_judged_while_others_go_on(lun: Resource) -> None:
     """A sample and a window a minute; congested for an hour, and for the last ten minutes."""
     Resource.objects.update(window_s=60.0)

@@ -30,7 +30,10 @@ from config.paths import DataDir
 from tests.appliance.backup.clusters import Running, points_in, running_database
 from tests.appliance.embedded_run import short_directory
 
-pytestmark = [pytest.mark.postgres, pytest.mark.any_database, pytest.mark.timeout(900)]
+# `test_drill` restores at each commit, these at `make test-long`.
+pytestmark = [
+    pytest.mark.postgres, pytest.mark.any_database, pytest.mark.timeout(900), pytest.mark.long,
+]  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 import redis
 from django.conf import global_settings
+from django.contrib.auth.hashers import make_password
 from django.db import connection
 from django.utils import timezone
 from playwright.sync_api import Browser, sync_playwright
@@ -23,6 +25,12 @@ from tests.web.in_browser.visit import Visit, visit, web_server
 from tests.web.scenario import noisy_neighbour
 
 
+@cache
+def hashed_once(password: str) -> str:
+    """Who has the same password has the same hash here."""
+    return make_password(password)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -33,14 +41,17 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
     valkey_url: str,
 ) -> Iterator[str]:
-    """The server finds valkey, in which it counts logins, in the data directory of the run."""
+    """The server finds valkey, in which it counts logins, in the data directory of the run.
+
+    It starts in five seconds, so one serves all files.
+    """
     log = tmp_path_factory.mktemp("web") / "server.log"
     with django_db_blocker.unblock(), web_server(log) as address:
         yield address
@@ -77,6 +88,8 @@ def committed(
     """What a test writes is seen by the server; the sample tables are emptied after it."""
     # The server has the product's settings, so passwords are hashed as those say.
     settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
+    # One hash takes most of a second, and a fleet has four people.
+    monkeypatch.setattr("django.contrib.auth.models.make_password", hashed_once)
     # Playwright keeps an event loop in this thread, which Django would take for async code.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     # All tests log in from one address, which would have to wait.

@@ -18,7 +18,8 @@ from tests.web.in_browser.charts_on import resource_path, wait_for_charts
 from tests.web.in_browser.visit import DESKTOP, Visit, visit
 from tests.web.scenario import noisy_neighbour
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+# `make test-long` sees that they can be renewed; other tests open the pages that they show.
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 LARGEST_SCREENSHOT_BYTES = 250_000
 SCREENSHOTS = os.environ.get("SLUICE_SCREENSHOT_DIR")

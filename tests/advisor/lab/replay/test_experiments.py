@@ -1,4 +1,7 @@
-"""Every experiment, played once: no printed number is forgotten, and the page is fresh."""
+"""Every experiment, played once: no printed number is forgotten, and the page is fresh.
+
+That takes minutes (`make test-long`); each commit plays the quick ones.
+"""
 
 import json
 import math
@@ -17,6 +20,8 @@ from advisor.lab.replay.tally import tallies_of
 PAGE = Path(__file__).parents[4] / "docs" / "replay.md"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+QUICK = ("sioc-ssd-reservation", "netioc-traffic-classes", "netioc-web-server")
 
 # What the studies say of their results, read by hand; directions are 0, "the same" is 1.
 PRINTED = {
@@ -61,11 +66,26 @@ def test_every_experiment_has_a_name_of_its_own_and_a_model():
     assert find_experiment("sioc-nfs-night") is None
 
 
+def test_quick_experiments_say_what_was_recorded():
+    played = list(play(QUICK))
+
+    assert timelines_of(played) == {name: timeline_document(name) for name in QUICK}
+    page = PAGE.read_text()
+    judged = ("| holds |", "| differs |", "| not modelled |")
+    rows = [
+        line for line in markdown_of(played).splitlines() if any(one in line for one in judged)
+    ]
+    assert len(rows) > 15
+    assert [line for line in rows if line not in page] == []
+
+
+@pytest.mark.long
 def test_all_five_studies_are_replayed(replays):
     assert len({replay.study for replay in replays.values()}) == 5
     assert set(replays) == set(PRINTED)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PRINTED)
 def test_every_printed_number_has_a_finding(replays, name):
     left = [finding.study_value for finding in replays[name].findings]
@@ -80,6 +100,7 @@ def test_every_printed_number_has_a_finding(replays, name):
     assert missing == []
 
 
+@pytest.mark.long
 def test_every_number_that_does_not_hold_says_why(replays):
     for replay in replays.values():
         for finding in replay.findings:
@@ -112,6 +133,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_figure_of_a_study_has_its_plot(replays, name):
     names = [figure.name for figure in replays[name].figures]
@@ -125,6 +147,7 @@ def test_every_figure_of_a_study_has_its_plot(replays, name):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.long
 def test_summary_counts_what_is_printed_once_and_words_apart(replays):
     rows = rows_of(list(replays.values()))
     tallies = {tally.kind: tally for tally in tallies_of(rows)}
@@ -141,6 +164,7 @@ def test_summary_counts_what_is_printed_once_and_words_apart(replays):
     assert sum(told.values()) < len(rows) - 70
 
 
+@pytest.mark.long
 def test_values_are_finite_or_absent(replays):
     rows = rows_of(list(replays.values()))
 
@@ -151,6 +175,7 @@ def test_values_are_finite_or_absent(replays):
             assert all(value is None or math.isfinite(value) for value in values)
 
 
+@pytest.mark.long
 def test_what_went_in_names_its_source(replays):
     for replay in replays.values():
         for premise in replay.premises:
@@ -159,6 +184,7 @@ def test_what_went_in_names_its_source(replays):
             assert premise.basis in Basis
 
 
+@pytest.mark.long
 def test_no_number_is_compared_that_the_model_was_calibrated_on(replays):
     # The throughputs and loads that went in, by experiment.
     calibrated_on = {
@@ -184,6 +210,7 @@ def test_no_number_is_compared_that_the_model_was_calibrated_on(replays):
         assert numbers <= went_in
 
 
+@pytest.mark.long
 def test_depths_that_a_choice_of_the_product_decides_are_not_counted(replays):
     rows = rows_of([replays["sioc-nfs-idle-vm"]])
     depths = [row for row in rows if row["why"].startswith("dependent: ")]
@@ -197,12 +224,14 @@ def test_depths_that_a_choice_of_the_product_decides_are_not_counted(replays):
     assert (two_sided.compared, two_sided.not_modelled) == (3, 3)
 
 
+@pytest.mark.long
 def test_page_is_what_the_replays_say_now(replays):
     assert markdown_of(list(replays.values())) == PAGE.read_text(), (
         "docs/replay.md is stale; write it with: sluice replay --all --markdown > docs/replay.md"
     )
 
 
+@pytest.mark.long
 def test_recorded_timelines_are_what_the_replays_say_now(replays):
     recorded = {name: timeline_document(name) for name in NAMES}
 
