@@ -25,7 +25,7 @@ OF_SAMPLES := $(addprefix tests/, ingest advisor/history advisor/queries upgrade
 SHORT_ROWS := --short --kernels 6.12 --parts limit shares reservation wrong-model study limited-ping policy-change agent-cost studies
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate server-deb server-image wheels chart chart-programs lock clean
+.PHONY: help whole-way setup run demo deb image docs test test-long test-fast test-package test-walls test-pages test-api test-kernels kernel-rows mutate check telegraf timescaledb screenshots lab testbed testbed-programs chaos load simulate server-deb server-image wheels chart chart-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -107,6 +107,9 @@ test-long: setup ## the tests that take minutes each, and all tests of the datab
 	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "long and not root"
 	scripts/leg.py $(BIN)/pytest -q -m "long and root"
 	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m $(ON_TIMESCALEDB)
+
+test-package: setup testbed-programs ## install the agent's package in a Debian 13 with systemd, in a guest, by the README's lines (root)
+	scripts/leg.py $(BIN)/pytest -q tests/testbed/test_package.py
 
 test-walls: setup ## the tests that keep organisations apart: every route, method and role, and each filter taken out
 	$(BIN)/pytest -q $(PARALLEL) tests/web/test_route_matrix.py tests/web/test_removed_filters.py tests/web/test_access.py tests/config tests/ingest/test_tenancy.py

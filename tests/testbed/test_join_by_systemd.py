@@ -30,6 +30,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.guests,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(1500),
 ]
 PLACE = f"127.0.0.1:{PORT}"

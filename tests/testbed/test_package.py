@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.guests,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(1500),
 ]
 

@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.guests,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(1800),
 ]
 
