@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.guests,
     pytest.mark.valkey,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(600),
 ]
 

@@ -54,6 +54,7 @@ def guest(
 
 
 @pytest.mark.parametrize("groups", [1, 8])
+@pytest.mark.long
 def test_disk_completes_what_it_was_made_for(guest: StorageGuest, groups: int) -> None:
     said = guest.run(f"{TRIALS}.capacity", iops=CAPACITY, groups=groups)
 
@@ -119,6 +120,7 @@ def looks_of(reports: list[list[float | None]]) -> LimitLooks:
 
 
 @on_first_kernel
+@pytest.mark.long
 def test_limit_that_is_hit_for_a_fifth_of_each_second_is_found(guest: StorageGuest) -> None:
     limit = 1000.0
     said = guest.run(
@@ -232,6 +234,7 @@ def test_equal_shares_give_equal_parts_where_the_policy_means_them(
 
 
 @on_first_kernel
+@pytest.mark.long
 def test_reservation_is_kept_where_the_stated_capacity_is_30_percent_too_high(
     guest: StorageGuest,
 ) -> None:
@@ -302,6 +305,7 @@ def test_kernel_without_a_model_takes_a_fifth_of_the_capacity_for_all(
 
 @on_first_kernel
 @pytest.mark.parametrize("kind", ["null_blk, 180 IOPS", "SCSI (scsi_debug)"])
+@pytest.mark.long
 def test_capacity_seen_under_load_is_what_fio_measures(guest: StorageGuest, kind: str) -> None:
     """Of the slowest kind of disk, and of one of SCSI; `make testbed` looks at five kinds."""
     said = guest.run(
