@@ -49,16 +49,16 @@ def test_filter_group_and_columns_stand_in_the_address(tab: Visit) -> None:
     expect(tab.page.get_by_role("columnheader", name="Newest sample")).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize(
-    "path", ["/workloads/?group=resource", "/storage/", "/networks/", "/hosts/"]
-)
-def test_list_fits_the_screen(tab: Visit, path: str, width: int) -> None:
-    tab.page.set_viewport_size({"width": width, "height": 800})
+def test_lists_fit_the_screen(tab: Visit) -> None:
+    too_wide = []
+    for width in (360, 1280):
+        tab.page.set_viewport_size({"width": width, "height": 800})
+        for path in ("/workloads/?group=resource", "/storage/", "/networks/", "/hosts/"):
+            tab.go(path)
+            if tab.page.evaluate("document.documentElement.scrollWidth") > width:
+                too_wide.append((path, width))
 
-    tab.go(path)
-
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert too_wide == []
 
 
 def test_list_works_without_scripts(chromium: Browser, server: str, fleet: Fleet) -> None:
