@@ -41,6 +41,7 @@ pytestmark = [
     pytest.mark.postgres,
     pytest.mark.pdf,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(900),
     pytest.mark.skipif(
         not os.environ.get("SLUICE_WHOLE_WAY"),
