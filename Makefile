@@ -99,9 +99,9 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
 	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
 	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb or long or chart)"
-	$(KERNEL_TESTS)
 	@echo "make test: what stores and reads samples again, on TimescaleDB"
 	SLUICE_TEST_DATABASE=timescaledb scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m $(ON_TIMESCALEDB)" and not long" $(OF_SAMPLES)
+	$(KERNEL_TESTS)
 
 test-long: setup ## the tests that take minutes each, and all tests of the database on TimescaleDB
 	scripts/leg.py $(BIN)/pytest -q $(PARALLEL) -m "long and not root"

@@ -18,6 +18,7 @@ pytestmark = [
 IOPS = 2000.0
 
 
+@pytest.mark.long
 def test_random_reads_of_a_quiet_disk_are_measured_within_a_tenth(tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("no fio (package fio)")

@@ -214,7 +214,7 @@ def test_shares_of_three_to_one_hold_where_nobody_set_up_anything(guest: Storage
 
 
 @on_first_kernel
-@pytest.mark.parametrize("divides", [True, False])
+@pytest.mark.parametrize("divides", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_equal_shares_give_equal_parts_where_the_policy_means_them(
     guest: StorageGuest, divides: bool
 ) -> None:
@@ -259,7 +259,11 @@ def test_reservation_is_kept_where_the_stated_capacity_is_30_percent_too_high(
 
 
 @pytest.mark.parametrize(
-    ("stated_iops", "outcome"), [(CAPACITY, "in force"), (1.3 * CAPACITY, "ineffective")]
+    ("stated_iops", "outcome"),
+    [
+        (CAPACITY, "in force"),
+        pytest.param(1.3 * CAPACITY, "ineffective", marks=pytest.mark.long),
+    ],
 )
 def test_shares_are_said_to_be_in_force_where_iocost_holds_somebody_back(
     guest: StorageGuest, stated_iops: float, outcome: str

@@ -140,8 +140,8 @@ def test_workload_at_its_limit_pings_in_40_ms_beside_its_own_bulk_traffic(
 
     assert seen["queue"] == "fq_codel"
     assert seen["ping_ms"] <= 40
-    # fq_codel drops so early that now and then TCP, with a window of two packets, leaves something:
-    # 0.83 Mbit/s was seen.
+    # fq_codel drops so early that TCP, with a window of two packets, leaves something: 0.83 Mbit/s
+    # were seen.
     assert 0.75e6 <= seen["sent_bits_per_s"] <= 1.02e6
     # Where all its packets wait in one long line it is seconds.
     assert seen["long_fifo_ping_ms"] > 500
