@@ -55,12 +55,13 @@ def accept_report(
     host: Host,
     report: ComplianceReport,
     now: datetime,
-    take: Callable[[], None] | None = None,
+    take_number: Callable[[], None] | None = None,
 ) -> int:
     """Store the report as one record per allocation; the same report twice changes nothing.
 
-    `take` makes sure that it comes once. Numbers of reports grow with the host's clock, so one
-    from the future is refused before: it would keep those out that come once the clock is right.
+    `take_number` refuses one that came before. Numbers of reports grow with the host's clock, so a
+    report from the future is refused first: its number would keep out those that come once the
+    clock is right.
 
     Raises ReportRefused if it is for another host, from the future, or on a revision that was
     never published for this host. The last is kept as the agent's refusal, for people to see.
@@ -72,8 +73,8 @@ def accept_report(
             f"the report is dated {report.reported_at:%H:%M:%S} UTC and it is {now:%H:%M:%S}; "
             f"set the clock of {host.name}"
         )
-    if take is not None:
-        take()
+    if take_number is not None:
+        take_number()
     if reason := _unpublished(host, report.revision):
         Enforcer.objects.filter(host=host).update(refusal=reason, last_report_at=now)
         raise ReportRefused(reason)

@@ -86,11 +86,11 @@ def report(request: HttpRequest) -> HttpResponse:
     token = _token(request, now)
     host = _host(token)
     body = _body(request, most_bytes=MAX_REPORT_BYTES)
-    take: Callable[[], None] | None = None
+    taking: Callable[[], None] | None = None
     if (key := _key(token)) is not None:
         number = check_signature(body, header=request.headers.get(REPORT_HEADER, ""), key=key)
-        take = partial(take_number, number, key=key)
-    count = accept_report(host=host, report=decode_report(body), now=now, take=take)
+        taking = partial(take_number, number, key=key)
+    count = accept_report(host=host, report=decode_report(body), now=now, take_number=taking)
     return JsonResponse({"accepted": count})
 
 

@@ -93,7 +93,7 @@ def fit_device_model(points: Sequence[MixPoint]) -> DeviceModel | FitRefused:
         np.array([one.mean_io_bytes for one in points]),
         np.array([one.read_ratio for one in points]),
     )
-    # It takes two seconds to load and 60 MB, and most processes of the product never fit.
+    # It takes a second to load and 49 MB, and most processes of the product never fit.
     from sklearn.linear_model import LinearRegression
 
     table = np.hstack([terms, terms * depth[:, None]])

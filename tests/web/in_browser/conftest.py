@@ -88,7 +88,7 @@ def committed(
     """What a test writes is seen by the server; the sample tables are emptied after it."""
     # The server has the product's settings, so passwords are hashed as those say.
     settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
-    # One hash takes most of a second, and a fleet has four people.
+    # A hash takes half a second, and a fleet has four people.
     monkeypatch.setattr("django.contrib.auth.models.make_password", hashed_once)
     # Playwright keeps an event loop in this thread, which Django would take for async code.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")

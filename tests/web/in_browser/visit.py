@@ -22,8 +22,6 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import Browser, Page, Response, ViewportSize
 
-from tests.web.fleet import PASSWORD
-
 START_DEADLINE_S = 30.0
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 
@@ -86,7 +84,7 @@ class Visit:
         self.page.goto(f"{self.address}{path}")
 
     def log_in(self, name: str) -> None:
-        """Be logged in, without the form and the time that a password takes, and see the home."""
+        """Be logged in and see the home; `test_login_in_browser` alone types a password."""
         person = get_user_model().objects.get(username=name)
         client = Client()
         client.force_login(person)
@@ -95,14 +93,6 @@ class Visit:
             [{"name": cookie.key, "value": cookie.value, "url": self.address}]
         )
         self.go("/")
-
-    def log_in_by_form(self, name: str) -> None:
-        """As a person does."""
-        self.go("/login/")
-        self.page.get_by_label("Username").fill(name)
-        self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Log in", exact=True).click()
-        self.page.wait_for_url(f"{self.address}/")
 
 
 def _refusal(answer: Response) -> list[str]:
