@@ -92,7 +92,7 @@ test-fast: setup ## the quick tests that need no service
 mutate: setup ## plant 300 small faults in the cores and the agent, one by one; status 1 if tests miss more than 5 % (ARGS="--seed 2")
 	@nice $(BIN)/python -m bench.mutation $(ARGS)
 
-test: setup check ## set up and run every check and test; a lane that lacks something says so by name
+test: setup check ## set up, and run every check and all tests but long ones; a lane that lacks something says so by name
 	@scripts/telegraf || echo "make test: goes on without Telegraf"
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
