@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
@@ -13,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from accounts.authentication import AuthenticationError, ForbiddenError
 
 RETRY_AFTER_S = 10
+NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 
 View = Callable[..., HttpResponse]
 Refusals = Mapping[type[Exception], tuple[int, str]]
@@ -29,10 +31,15 @@ class RequestError(Exception):
 
 
 def error_answer(
-    status: int, code: str, message: str, *, retry_after_s: int | None = None
+    status: int,
+    code: str,
+    message: str,
+    *,
+    retry_after_s: int | None = None,
+    details: Mapping[str, object] = NO_DETAILS,
 ) -> HttpResponse:
-    """One error as every endpoint gives it."""
-    answer = JsonResponse({"code": code, "message": message}, status=status)
+    """One error as every endpoint gives it; `details` are for programs."""
+    answer = JsonResponse({"code": code, "message": message, **details}, status=status)
     if retry_after_s is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
         retry_after_s = RETRY_AFTER_S
     if retry_after_s is not None:
@@ -45,7 +52,7 @@ def answers_in_json(refusals: Refusals, *, no_database: str) -> Callable[[View],
     """Turn what can go wrong into `{"code", "message"}` with the fitting status.
 
     `refusals` are the errors of these views beside those of authentication and `RequestError`; one
-    with `retry_after_s` says so in a header;
+    with `retry_after_s` says so in a header, and one with `details` has them beside its message;
     `no_database` says what it means for the request that the database does not answer.
     """
     known: dict[type[Exception], tuple[int, str]] = {
@@ -65,8 +72,13 @@ def answers_in_json(refusals: Refusals, *, no_database: str) -> Callable[[View],
                 return error_answer(503, "unavailable", no_database)
             except tuple(known) as error:
                 status, code = next(known[kind] for kind in known if isinstance(error, kind))
-                retry_after_s = getattr(error, "retry_after_s", None)
-                return error_answer(status, code, str(error), retry_after_s=retry_after_s)
+                return error_answer(
+                    status,
+                    code,
+                    str(error),
+                    retry_after_s=getattr(error, "retry_after_s", None),
+                    details=getattr(error, "details", NO_DETAILS),
+                )
 
         return answering
 

@@ -4,6 +4,7 @@ AdvisorError
 ├── InventoryError      a resource, workload or allocation was described wrongly
 ├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
 ├── ReportRefused       an agent's report does not fit what the service knows
+│   └── ReportReplayed  it came before, or one that is newer did
 ├── EnrolmentRefused    a host cannot get such an agent, or not now
 ├── DocumentRefused     the host has no key of the kind that its agent reads
 ├── DocumentUnavailable nobody signs the host's document now
@@ -13,6 +14,8 @@ AdvisorError
 ├── PlottingUnavailable figures cannot be drawn or written here
 └── ExportImpossible    the history cannot be written in this form here
 """
+
+from collections.abc import Mapping
 
 
 class AdvisorError(Exception):
@@ -29,6 +32,14 @@ class DecisionRefused(AdvisorError):
 
 class ReportRefused(AdvisorError):
     pass
+
+
+class ReportReplayed(ReportRefused):
+    """The number of a report is not above the newest; `details` tell its agent which that is."""
+
+    def __init__(self, message: str, *, details: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.details = details
 
 
 class EnrolmentRefused(AdvisorError):

@@ -12,7 +12,12 @@ from enforcers.http_exchange import Answer, HttpExchange
 from enforcers.request_id import HEADER as REQUEST_ID_HEADER
 from enforcers.request_id import begin_exchange, of_newest_exchange
 from enforcers.signature import kind_of
-from enforcers.wire_signatures import REPORT_HEADER, document_media, signed_report
+from enforcers.wire_signatures import (
+    REPORT_HEADER,
+    document_media,
+    newest_number_in,
+    signed_report,
+)
 
 log = logging.getLogger(__name__)
 
@@ -66,21 +71,26 @@ class Client:
         return self._exchange("GET", DOCUMENT_PATH, None)
 
     def send_report(self, report: bytes) -> None:
-        """Deliver a report, signed by the host's own key if it has one. Raises ServerError."""
-        signed = {}
-        if self._report_key is not None:
-            number = self._next_number()
-            header = signed_report(report, number=number, secret=self._report_key)
-            signed = {REPORT_HEADER: header}
-        self._exchange("POST", REPORT_PATH, report, more=signed)
+        """Deliver a report, signed by the host's own key if it has one. Raises ServerError.
 
-    def _next_number(self) -> int:
-        """One that grows, also over a start of the agent and a clock that is set back meanwhile.
-
-        Over both at once it does not: then reports are refused until the clock has caught up.
+        Numbers grow with the clock. Where one was ahead when an agent of before ran, the service
+        tells the newest that it took, and they go on from there.
         """
+        if self._report_key is None:
+            self._exchange("POST", REPORT_PATH, report)
+            return
+        try:
+            self._send_signed(report, self._report_key)
+        except ServerError as error:
+            if error.newest_number is None:
+                raise
+            self._last_number = max(self._last_number, error.newest_number)
+            self._send_signed(report, self._report_key)
+
+    def _send_signed(self, report: bytes, key: bytes) -> None:
         self._last_number = max(self._last_number + 1, time.time_ns() // 1000)
-        return self._last_number
+        header = signed_report(report, number=self._last_number, secret=key)
+        self._exchange("POST", REPORT_PATH, report, more={REPORT_HEADER: header})
 
     def exchange(self, told: bytes) -> bytes:
         """What this host does on a datastore for what all of its hosts do. Raises ServerError."""
@@ -130,4 +140,4 @@ def _check_status(answer: Answer) -> None:
     if answer.status == HTTPStatus.OK:
         return
     is_final = 400 <= answer.status < 500 and answer.status not in _TRY_AGAIN
-    raise ServerError(str(answer), is_final=is_final)
+    raise ServerError(str(answer), is_final=is_final, newest_number=newest_number_in(answer.body))

@@ -85,12 +85,16 @@ class DeviceTaken(StateError):
 class ServerError(EnforcerError):
     """The service could not be reached, or its answer was of no use.
 
-    `is_final` means that sending the same again cannot succeed.
+    `is_final` means that sending the same again cannot succeed. `newest_number` is that of the
+    newest report that the service took, where it refused another one for its number.
     """
 
-    def __init__(self, problem: str, *, is_final: bool = False) -> None:
+    def __init__(
+        self, problem: str, *, is_final: bool = False, newest_number: int | None = None
+    ) -> None:
         super().__init__(problem)
         self.is_final = is_final
+        self.newest_number = newest_number
 
 
 class RefusedDocument(EnforcerError):

@@ -1,5 +1,6 @@
 """Signatures on the wire: which kind an agent reads, and how it signs its reports."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from enforcers.signature import ed25519_message
 
 REPORT_HEADER = "Sluice-Report-Signature"
 """`number=N, ed25519=HEX`: the signature of N and the body by the host's own key."""
+NEWEST_NUMBER = "newest_number"
+"""In the refusal of a replayed report: the newest number that the service took from this host."""
 _REPORT_CONTEXT = b"sluice compliance report ed25519\n"
 _REPORT_FORM = re.compile(r"number=([1-9][0-9]{0,18}), ed25519=([0-9a-f]{128})")
 MOST_NUMBER = 2**63 - 1
@@ -78,6 +81,17 @@ def read_report_signature(header: str) -> ReportSignature:
     if found is None or int(found[1]) > MOST_NUMBER:
         raise ContractError("$", f"the header {REPORT_HEADER} must be number=N, ed25519=HEX")
     return ReportSignature(number=int(found[1]), signature=bytes.fromhex(found[2]))
+
+
+def newest_number_in(answer: bytes) -> int | None:
+    """The newest number that a refusal tells, if it is one that numbers can go on from."""
+    try:
+        told = json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+    number = told.get(NEWEST_NUMBER) if isinstance(told, dict) else None
+    # Above half of all numbers somebody else speaks: a clock counts microseconds since 1970.
+    return number if type(number) is int and 0 < number < MOST_NUMBER // 2 else None
 
 
 def report_message(body: bytes, *, number: int) -> bytes:

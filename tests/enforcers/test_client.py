@@ -126,6 +126,35 @@ def test_reports_are_signed_by_the_hosts_key_with_numbers_that_grow(
         assert ed25519.is_signed(message, one.signature, public)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"[]",
+        b"[" * 100_000,
+        b'{"newest_number": "7"}',
+        b'{"newest_number": true}',
+        b'{"newest_number": 9223372036854775807}',
+    ],
+    ids=["empty", "list", "deep", "text", "boolean", "too large"],
+)
+def test_number_that_is_of_no_use_changes_nothing(service: WebService, told: bytes) -> None:
+    service.status, service.answer = 422, told
+    own = Client(
+        ServerConfig(
+            url=urlsplit(service.url), timeout_s=5.0, ca_file=None, token="secret-token",
+            document_key=ServerKey(public=ed25519.public_key(bytes(range(32)))),
+            report_key=bytes(range(32)),
+        )
+    )  # fmt: skip
+
+    with pytest.raises(ServerError) as refused:
+        own.send_report(b"{}")
+
+    assert refused.value.is_final
+    assert len(service.asked) == 1
+
+
 def test_report_is_posted_with_its_length_below_a_base_path(service: WebService) -> None:
     client(f"{service.url}/base/").send_report(b'{"report": 1}')
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
+from email.message import Message
 from io import StringIO
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,6 +19,8 @@ from advisor.decisions.enrolment import Enrolment, enroll, issue_reader_token, r
 from advisor.decisions.signing.signer import SignerUnavailable
 from advisor.errors import EnrolmentRefused
 from advisor.models import AgentKey, ComplianceRecord, Enforcer
+from enforcers.client import Client as AgentClient
+from enforcers.config import ServerConfig
 from enforcers.contract import (
     DOCUMENT_MEDIA,
     PolicyDocument,
@@ -24,9 +29,11 @@ from enforcers.contract import (
     encode_report,
     verify,
 )
+from enforcers.errors import ServerError
+from enforcers.http_exchange import Answer
 from enforcers.signature import SignatureKind
 from enforcers.wire_signatures import REPORT_HEADER, document_media
-from tests.advisor.agent_keys import document_key, report_headers, share_secret
+from tests.advisor.agent_keys import document_key, report_headers, report_secret, share_secret
 from tests.web import agents
 from tests.web.fleet import Fleet
 from tests.web.test_enforcer_api import DOCUMENT, RATES, REPORT, enrolled, pull, send_as
@@ -129,6 +136,63 @@ def test_report_of_a_clock_that_was_ahead_keeps_none_out_once_it_is_right(
     assert taken.status_code == 200
 
 
+class Asking:
+    """The agent's way to the service, without a socket between them."""
+
+    def ask(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], **_: object
+    ) -> Answer:
+        said = Client().generic(
+            method, path, body or b"", content_type="application/json", headers=headers
+        )
+        return Answer(
+            status=said.status_code, headers=Message(), body=said.content, place=f"{method} {path}"
+        )
+
+
+def agent_of(enrolment: Enrolment) -> AgentClient:
+    config = ServerConfig(
+        url=urlsplit("http://localhost"), timeout_s=5.0, ca_file=None, token=enrolment.token,
+        document_key=document_key(enrolment), report_key=report_secret(enrolment),
+    )  # fmt: skip
+    return AgentClient(config, http=Asking())
+
+
+def test_agent_whose_clock_was_ahead_is_heard_after_it_starts_anew(
+    fleet: Fleet, enrolled: Enrolment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = decode_document(pull(enrolled.token).content)
+    ahead = encode_report(agents.report_of(document, now=fleet.now + DAY, rates=RATES))
+    right = body_on(document, fleet)
+    clock_us = 1_000_000 + 86_400_000_000
+    monkeypatch.setattr("enforcers.client.time.time_ns", lambda: 1000 * clock_us)
+    first = agent_of(enrolled)
+    with pytest.raises(ServerError, match="set the clock"):
+        first.send_report(ahead)
+    # Its numbers only grow while it runs, also when the clock is right again.
+    clock_us = 2_000_000
+    first.send_report(right)
+
+    agent_of(enrolled).send_report(right)
+
+    (key,) = AgentKey.objects.filter(public_key=enrolled.server_key.partition(":")[2])
+    assert key.newest_number == 1_000_000 + 86_400_000_000 + 2
+
+
+def test_number_that_is_told_helps_nobody_who_repeats_a_report(
+    fleet: Fleet, enrolled: Enrolment
+) -> None:
+    body = body_on(decode_document(pull(enrolled.token).content), fleet)
+    sent = report_headers(enrolled, body, 5)
+    assert send_as(enrolled, body, sent).status_code == 200
+
+    answer = send_as(enrolled, body, sent)
+    changed = {REPORT_HEADER: sent[REPORT_HEADER].replace("number=5", "number=6")}
+
+    assert answer.json()["newest_number"] == 5
+    assert send_as(enrolled, body, changed).status_code == 422
+
+
 def test_report_on_a_revision_that_was_never_published_is_refused_and_shown(
     fleet: Fleet, enrolled: Enrolment
 ) -> None:
@@ -181,8 +245,10 @@ def test_agent_that_shares_a_secret_is_led_over(fleet: Fleet, enrolled: Enrolmen
 
     new = rotate(organisation=fleet.organisation, host_name="kvm-02", overlap=DAY)
 
-    verify(decode_document(pull(enrolled.token).content), secret)
-    verify(decode_document(pull(new.token).content), document_key(new))
+    by_secret, by_key = (decode_document(pull(one.token).content) for one in (enrolled, new))
+    verify(by_secret, secret)
+    verify(by_key, document_key(new))
+    assert by_secret.allocations == by_key.allocations != ()
 
 
 def test_second_rotation_does_not_prolong_the_first(fleet: Fleet, enrolled: Enrolment) -> None:

@@ -9,9 +9,14 @@ from __future__ import annotations
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from advisor.errors import ReportRefused
+from advisor.errors import ReportRefused, ReportReplayed
 from advisor.models import AgentKey
-from enforcers.wire_signatures import REPORT_HEADER, read_report_signature, report_message
+from enforcers.wire_signatures import (
+    NEWEST_NUMBER,
+    REPORT_HEADER,
+    read_report_signature,
+    report_message,
+)
 
 
 def check_signature(body: bytes, *, header: str, key: AgentKey) -> int:
@@ -39,11 +44,16 @@ def check_signature(body: bytes, *, header: str, key: AgentKey) -> int:
 
 
 def take_number(number: int, *, key: AgentKey) -> None:
-    """So that no report comes twice; ReportRefused for one that is replayed."""
-    newer = AgentKey.objects.filter(pk=key.pk, newest_number__lt=number)
-    if not newer.update(newest_number=number):
-        raise ReportRefused(
-            f"the report is replayed: one of {key.host.name} with number {number} or a later one "
-            "was taken already; if its clock was set back, it is heard again once that has "
-            "caught up, or with new keys"
-        )
+    """So that no report comes twice; ReportReplayed for one whose number is not above the newest.
+
+    It tells the agent the newest number, for one whose clock was ahead has to go on from there.
+    Whoever repeats a report cannot: another number takes another signature.
+    """
+    if AgentKey.objects.filter(pk=key.pk, newest_number__lt=number).update(newest_number=number):
+        return
+    newest = AgentKey.objects.values_list("newest_number", flat=True).get(pk=key.pk)
+    raise ReportReplayed(
+        f"the report is replayed: one of {key.host.name} with number {newest} was taken already, "
+        f"and this one has {number}",
+        details={NEWEST_NUMBER: newest},
+    )
