@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 
 from appliance.embedded.child import Child
+from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.postgres_cluster import DATABASE, ROLE, PostgresCluster
 from appliance.embedded.postgres_programs import choose_programs, runnable_by
 from appliance.embedded.service_user import make_directory, service_user
@@ -43,7 +44,10 @@ def scratch_cluster(
 
 @contextmanager
 def on_scratch_database(data: DataDir, *, timescaledb: bool = False) -> Iterator[None]:
-    """Django works on a new database with the product's empty tables while this lasts."""
+    """Django works on a new database with the product's empty tables while this lasts.
+
+    Raises EmbeddedError if that database fails meanwhile, NoServerProgram, ChildFailed.
+    """
     with scratch_cluster(data, timescaledb=timescaledb) as cluster:
         cluster.create_database()
         connection.close()
@@ -55,6 +59,10 @@ def on_scratch_database(data: DataDir, *, timescaledb: bool = False) -> Iterator
         try:
             call_command("migrate", verbosity=0)
             yield
+        except OperationalError as error:
+            # Told as it is, a person would look for the fault in the product's own database.
+            reason = str(error).splitlines()[0]
+            raise EmbeddedError(f"the database made for this command failed: {reason}") from error
         finally:
             connection.close()
             connection.settings_dict |= before

@@ -236,12 +236,14 @@ class ServiceFaults:
     def _back_up(self) -> None:
         if self._backup is None:
             self._trail.note("service", "backs up")
-            self._backup = Backup(), self._truth.as_now()
+            with self._service.statements.spared():
+                self._backup = Backup(), self._truth.as_now()
 
     def _restore(self) -> None:
         if self._backup is None:
             return
         self._trail.fault("service", "restored from a backup")
         backup, truth_as_then = self._backup
-        backup.restore()
+        with self._service.statements.spared():
+            backup.restore()
         truth_as_then()
