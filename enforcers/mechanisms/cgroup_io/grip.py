@@ -46,8 +46,13 @@ def next_grip(grip: Grip, seen: Look) -> Grip:
         calm_s = took_s if grip.calm_s is None else min(took_s, _FORGETTING * grip.calm_s)
         return Grip(calm_s=calm_s)
     is_strained = took_s is None or grip.calm_s is None or took_s > _STRAINED_RATIO * grip.calm_s
-    has_lost = is_contended(seen) and holds_nobody(seen) and is_strained
+    has_lost = has_no_hold(seen) and is_strained
     return replace(grip, lost_s=grip.lost_s + seen.elapsed_s if has_lost else 0.0)
+
+
+def has_no_hold(seen: Look) -> bool:
+    """Whether several groups fill the device, and iocost let everybody through."""
+    return is_contended(seen) and holds_nobody(seen)
 
 
 def is_contended(seen: Look) -> bool:

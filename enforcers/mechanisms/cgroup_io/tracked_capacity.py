@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from enforcers.mechanisms.cgroup_io.calm_time import CalmTime
 from enforcers.mechanisms.cgroup_io.device_look import Look
-from enforcers.mechanisms.cgroup_io.grip import holds_nobody, is_contended
+from enforcers.mechanisms.cgroup_io.grip import has_no_hold, holds_nobody, is_contended
 
 # Below the measured total. At 2 or 3 % below, what has piled up in the device takes too long to
 # drain; at 8 % it does within two seconds.
@@ -40,8 +40,9 @@ class Track:
     up, at the beginning of which a request took `usual_latency_s` (None: not measured yet).
     `former` is the capacity before a correction that has not proved right yet. Of a device that
     is `deep` requests pile up also below its capacity. `trouble_s` is how long the grip has been
-    weak, `calm` how long all has gone well since the last step, and `drain_s` how long what piled
-    up may still take.
+    weak, and `strained_total` what the device did in the last two seconds of it in the mean;
+    `calm` is how long all has gone well since the last step, and `drain_s` how long what piled up
+    may still take.
     """
 
     stated: float
@@ -53,6 +54,7 @@ class Track:
     former: float | None = None
     is_deep: bool = False
     trouble_s: float = 0.0
+    strained_total: float = 0.0
     calm: CalmTime = field(default_factory=CalmTime)
     drain_s: float = 0.0
 
@@ -72,11 +74,11 @@ def first_track(stated: float, *, may_rise: bool) -> Track:
 
 def followed(track: Track, seen: Look) -> Track:
     """The track after one more period."""
-    has_lost = is_contended(seen) and holds_nobody(seen)
+    has_lost = has_no_hold(seen)
     is_weak = is_contended(seen) and seen.waited_ratio < _FIRM_RATIO * seen.active_groups
     track = replace(track, drain_s=max(0.0, track.drain_s - seen.elapsed_s))
     if has_lost or (is_weak and not track.is_deep) or _is_strained(track, seen):
-        track = replace(track, trouble_s=track.trouble_s + seen.elapsed_s, calm=CalmTime())
+        track = _in_trouble(track, seen)
         has_waited = track.drain_s == 0 and track.trouble_s >= _TROUBLE_S
         return _lowered(track, seen, has_lost=has_lost) if has_waited else track
     calm = CalmTime() if holds_nobody(seen) else track.calm.and_then(seen)
@@ -90,6 +92,26 @@ def _is_strained(track: Track, seen: Look) -> bool:
     if not track.is_on_trial or track.usual_latency_s is None:
         return False
     return seen.queue > _STRAINED_RATIO * track.usual_latency_s * seen.total
+
+
+def _in_trouble(track: Track, seen: Look) -> Track:
+    trouble_s = track.trouble_s + seen.elapsed_s
+    newest = seen.elapsed_s / max(seen.elapsed_s, min(trouble_s, _TROUBLE_S))
+    total = track.strained_total if track.trouble_s > 0 else seen.total
+    return replace(
+        track,
+        trouble_s=trouble_s,
+        strained_total=total + newest * (seen.total - total),
+        calm=CalmTime(),
+    )
+
+
+def real_capacity(track: Track, seen: Look) -> float:
+    """What a device in trouble can do.
+
+    One look alone says too little where groups come or go within it, be it the first or the last.
+    """
+    return max(track.strained_total, seen.total)
 
 
 def _lowered(track: Track, seen: Look, *, has_lost: bool) -> Track:
@@ -111,7 +133,8 @@ def _lowered(track: Track, seen: Look, *, has_lost: bool) -> Track:
     if track.former is not None and not has_lost:
         ceiling = track.former if track.may_rise else None
         return replace(track, capacity=track.former, ceiling=ceiling, former=None, is_deep=True)
-    lower, ceiling = _BELOW_RATIO * seen.total, _CEILING_RATIO * seen.total
+    real = real_capacity(track, seen)
+    lower, ceiling = _BELOW_RATIO * real, _CEILING_RATIO * real
     if lower >= track.capacity:
         return track
     return replace(

@@ -12,12 +12,12 @@ from enforcers.joint_capacity import drained_ratio
 from enforcers.mechanisms.cgroup_io import device_controls
 from enforcers.mechanisms.cgroup_io.counts import DiskCount, disk_count
 from enforcers.mechanisms.cgroup_io.device_look import Look, look
-from enforcers.mechanisms.cgroup_io.grip import Grip, holds_nobody, next_grip
+from enforcers.mechanisms.cgroup_io.grip import Grip, has_no_hold, holds_nobody, next_grip
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import Part
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.pile import Pile, model_ratio, next_pile
-from enforcers.mechanisms.cgroup_io.tracked_capacity import first_track, followed
+from enforcers.mechanisms.cgroup_io.tracked_capacity import first_track, followed, real_capacity
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,11 @@ _WORTH_RATIO = 0.005
 _PART_WORTH_RATIO = 0.008
 # A device that does this part of what is stated does it: a total is not measured more exactly.
 _STATED_RIGHT_RATIO = 0.95
+# Under a model that is too high groups save up what the device cannot do, up to some tenths of a
+# second of it, and iocost holds nobody back until they have spent that (transfer_surpluses and
+# ioc_refresh_vrate of block/blk-iocost.c). At 92 % of the device that takes five seconds, at 69 %
+# less than one, in which the device is busy with what has piled up.
+_SPENDING_RATIO = 0.75
 # Of I/O beside the workloads', what the two readings differ by, and what is always left of it.
 _NOISE_RATIO = 0.03
 _LEFT_RATIO = 0.05
@@ -182,12 +187,12 @@ class WatchedDevice:
     def _drained(self, seen: Look, ios_per_s: float) -> float:
         """For this period the part of the capacity that lets drain what has piled up.
 
-        On trial piling up is the answer; after a correction it drains already.
+        On trial piling up is the answer; after a correction it drains once somebody waits.
         """
-        is_busy = self._track.is_on_trial or self._track.drain_s > 0
-        if holds_nobody(seen) or is_busy:
+        is_corrected = self._track.drain_s > 0
+        if holds_nobody(seen) or is_corrected or self._track.is_on_trial:
             self._pile = replace(self._pile, drained_periods=0)
-            return 1.0
+            return _SPENDING_RATIO if is_corrected and has_no_hold(seen) else 1.0
         self._pile = next_pile(self._pile, queue=seen.queue)
         return model_ratio(self._pile, queue=seen.queue, ios_per_s=ios_per_s, period_s=PERIOD_S)
 
@@ -220,7 +225,7 @@ class WatchedDevice:
         if capacity < former:
             after_s = round(now_s - (self._troubled_since_s or now_s), 1)
             log.info("model corrected", extra=facts | {"after_s": after_s})
-            self._note_correction(unit, real=seen.total, after_s=after_s)
+            self._note_correction(unit, real=real_capacity(self._track, seen), after_s=after_s)
         elif former <= self._track.stated < capacity:
             log.info("model raised above what is stated", extra=facts)
 

@@ -432,11 +432,24 @@ def model_iops(host: Host) -> int:
 
 
 def test_model_goes_below_what_the_device_does_when_iocost_holds_nobody_back(host: Host) -> None:
-    press(host, 5)
+    press(host, 4)
+    press(host, 1, waits=tuple(NAMES))
 
     assert model_iops(host) == 1380  # 92 % of 1500, for the policy says 2000
     assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
     assert model_iops(host) == 1380
+
+
+def test_corrected_model_is_lower_still_until_groups_have_spent_what_they_saved(
+    host: Host,
+) -> None:
+    models = []
+    for waits in ((), (), (), (), (), tuple(NAMES), tuple(NAMES)):
+        press(host, 1, waits=waits)
+        models.append(model_iops(host))
+
+    # 75 % of 1380.
+    assert models[2:] == [2000, 1035, 1035, 1380, 1380]
 
 
 def test_model_stays_where_nobody_wants_it_tracked(tmp_path: Path) -> None:
@@ -608,7 +621,8 @@ def test_step_that_is_taken_back_is_no_correction(host: Host) -> None:
 
 
 def test_next_policy_goes_on_with_the_corrected_model(host: Host) -> None:
-    press(host, 5)
+    press(host, 4)
+    press(host, 1, waits=tuple(NAMES))
     other = document(group(FIRST, reservation=700.0), *(group(name) for name in NAMES[1:]))
 
     host.rig.enforcement.run(other, previous=POLICY, now_s=host.now_s)

@@ -87,6 +87,25 @@ def test_correction_costs_little_after_a_minute(error: float, may_rise: bool) ->
     assert track.capacity <= 1.02 * 2000.0
 
 
+@both
+@pytest.mark.parametrize("short", range(4))
+def test_look_in_which_groups_come_does_not_stand_for_what_the_device_can_do(
+    short: int, may_rise: bool
+) -> None:
+    """Looks of half a second; groups begin in one, and the device does less than it can."""
+    track = start(1.3 * TRUE, may_rise=may_rise)
+
+    for number in range(4):
+        total = 0.9 * TRUE if number == short else TRUE
+        seen = Look(
+            elapsed_s=0.5, total=total, queue=64.0, active_groups=8, waited_ratio=0.0,
+            is_pressed=True,
+        )  # fmt: skip
+        track = followed(track, seen)
+
+    assert 0.89 * TRUE <= track.capacity < 0.93 * TRUE
+
+
 @pytest.mark.parametrize("stated", [2000.0, 1990.0, 1850.0])
 def test_capacity_that_the_device_reaches_is_left_as_the_policy_states_it(stated: float) -> None:
     track, _ = run(start(stated), Device(2000.0), 300)
