@@ -48,6 +48,8 @@ class Service:
     """Keeps what hosts told as long as the real one."""
 
     told: dict[int, tuple[float, Uses]] = field(default_factory=dict)
+    content: dict[int, float] = field(default_factory=dict)
+    """The most that a host did in a period in which nothing held it."""
 
     def answer(self, host: int, uses: Uses, now_s: float) -> LimitsGranted:
         kept_s = KEPT_PERIODS * PERIOD_S
@@ -55,6 +57,8 @@ class Service:
             name: (at_s, one) for name, (at_s, one) in self.told.items() if now_s - at_s < kept_s
         }
         self.told[host] = (now_s, uses)
+        if not uses[0].is_held:
+            self.content[host] = max(self.content.get(host, 0.0), uses[0].rate)
         others = [one[0] for name, (_, one) in self.told.items() if name != host]
         part = granted(uses[0], others, limit=LIMIT)
         return LimitsGranted(limits=(LimitGrant(workload="db", part=part),))
@@ -160,8 +164,10 @@ class Fleet:
         A host is either, and what is open to it is the larger of the two. At least one of them
         is neither, or the sum is far below the limit.
         """
-        content = (ROOM_RATIO - 1) * LITTLE
-        beyond = sorted(max(IDLE_RATIO * host.own, content) for host in self.hosts)
+        content = {n: (ROOM_RATIO - 1) * rate for n, rate in self.service.content.items()}
+        beyond = sorted(
+            max(IDLE_RATIO * host.own, content.get(host.number, 0.0)) for host in self.hosts
+        )
         return 1.01 * (LIMIT + math.fsum(beyond[1:]))
 
 
@@ -207,6 +213,9 @@ changes = st.lists(st.tuples(st.integers(0, 3), times, demands), max_size=6).map
     [Fault("question lost", 0, 30.0, 60.0), Fault("agent away", 1, 33.0, 1.0)],
     ((1, 32.0, HELD),),
     [],
+)
+@example(  # one is content from the middle of a period on
+    [IDLE, HELD, HELD], [Fault("agent away", 2, 0.25, 1.0)], ((1, 24.5, CONTENT),), []
 )
 @example([IDLE, IDLE], [], ((0, 2.75, HELD),), [])  # one begins within a period
 @example(  # all start again while several claim more at once
