@@ -33,7 +33,11 @@ LIMITS_MS = {
     "incident's cause": 300.0,
     "incident's timeline": 300.0,
     "enforcement": 300.0,
+    # A part that the page asks for once it is shown, and that is kept for five minutes.
+    "overview's promises by tier, all enforced": 500.0,
+    "overview's lists, all enforced": 500.0,
 }
+ASKED_AGAIN = ("overview", "overview's promises by tier", "datastore", "hosts", "host", "workload")
 LISTED = 10_000
 """Workloads of the fleet whose lists are asked for, with 20 minutes of history."""
 Page = tuple[str, Mapping[str, str]]
@@ -101,7 +105,17 @@ def page_rows(stage: Stage) -> list[Row]:
     # Last, because the other pages are those of a fleet that is only watched.
     count = enforce(stage.organisation, now=END)
     stage.say(f"{count} allocations have a policy that their agents report on")
-    return rows + _measured({"enforcement": ("/enforcement/", {})}, stage.say)
+    return rows + _measured(_of_enforced(addresses(stage)), stage.say)
+
+
+def _of_enforced(pages: Mapping[str, Page | None]) -> dict[str, Page | None]:
+    """Pages that also say what agents report."""
+    lists: Page = ("/?part=lists", PART)
+    again = {name: pages[name] for name in ASKED_AGAIN} | {"overview's lists": lists}
+    return {
+        "enforcement": ("/enforcement/", {}),
+        **{f"{name}, all enforced": one for name, one in again.items()},
+    }
 
 
 def list_rows(workloads: int, say: Callable[[str], None]) -> list[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from advisor.core.compliance import Verdict
 from advisor.history.held_policies import Partial
@@ -18,8 +19,8 @@ from advisor.history.policy_reports import (
     unlike,
 )
 from advisor.history.publishing_gap import publishing_gap
-from advisor.models import Allocation, ComplianceRecord, Policy, PublishedDocument
-from advisor.models.workload import allocation_id
+from advisor.models import ComplianceRecord, Policy, PublishedDocument
+from advisor.models.workload import allocation_key
 from ingest.models import Host
 
 
@@ -31,6 +32,13 @@ class Link(StrEnum):
     APPLIED = "applied"
     READ_BACK = "read back"
     MEASURED = "measured"
+
+
+class Placed(NamedTuple):
+    """An allocation on a host, and the name of its workload."""
+
+    pk: int
+    workload: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +91,7 @@ class _Reported:
 
 
 def link_on_host(
-    policy: Policy, host: Host, allocations: Sequence[Allocation], told: Told
+    policy: Policy, host: Host, allocations: Sequence[Placed], told: Told
 ) -> HostLink:
     """How far a version with these allocations on the host came there."""
     if not hasattr(host, "enforcer"):
@@ -126,11 +134,11 @@ def _has(document: PublishedDocument, policy: Policy) -> bool:
     return any(item["policy"] == policy.pk for item in document.content["allocations"])
 
 
-def _reported(policy: Policy, host: Host, allocation: Allocation, told: Told) -> _Reported:
-    key = (policy.pk, allocation_id(allocation))
+def _reported(policy: Policy, host: Host, allocation: Placed, told: Told) -> _Reported:
+    key = (policy.pk, allocation_key(allocation.pk))
     record = told.records.get(key)
     return _Reported(
-        name=f"{allocation.workload.name} on {host.name}",
+        name=f"{allocation.workload} on {host.name}",
         allocation=allocation.pk,
         record=record,
         windows=told.windows.get(key, Windows()),

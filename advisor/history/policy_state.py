@@ -9,7 +9,14 @@ from datetime import datetime
 
 from advisor.core.enumeration import clauses, listed
 from advisor.history.held_policies import WITH_ROLLOUT, partial_rollouts
-from advisor.history.policy_on_host import HostLink, Link, Told, link_on_host, withdrawn_on_host
+from advisor.history.policy_on_host import (
+    HostLink,
+    Link,
+    Placed,
+    Told,
+    link_on_host,
+    withdrawn_on_host,
+)
 from advisor.history.policy_reports import judged_windows, newest_records
 from advisor.history.publishing_gap import publishing_gap
 from advisor.models import Allocation, Attachment, Policy, PublishedDocument
@@ -112,7 +119,7 @@ def host_links(policies: Sequence[Policy], *, now: datetime) -> dict[int, dict[i
     return {
         policy.pk: {
             host.pk: link_on_host(policy, host, own, told)
-            for host, own in allocations[policy.pk].items()
+            for host, own in allocations.get(policy.pk, {}).items()
         }
         if policy.allocations
         else {host.pk: withdrawn_on_host(host, told) for host in withdrawn[policy.resource_id]}
@@ -120,12 +127,17 @@ def host_links(policies: Sequence[Policy], *, now: datetime) -> dict[int, dict[i
     }
 
 
-def _allocations_by_host(policies: Sequence[Policy]) -> dict[int, dict[Host, list[Allocation]]]:
+def _allocations_by_host(policies: Sequence[Policy]) -> dict[int, dict[Host, list[Placed]]]:
     wanted = {item["allocation"]: policy.pk for policy in policies for item in policy.allocations}
-    found: dict[int, dict[Host, list[Allocation]]] = defaultdict(lambda: defaultdict(list))
-    rows = Allocation.objects.filter(pk__in=wanted).select_related("host__enforcer", "workload")
-    for allocation in rows.order_by("host__name", "workload__name", "pk"):
-        found[wanted[allocation.pk]][allocation.host].append(allocation)
+    rows = Allocation.objects.filter(pk__in=wanted).order_by("workload__name", "pk")
+    placed: dict[int, dict[int, list[Placed]]] = defaultdict(lambda: defaultdict(list))
+    # There are thousands, so only what is asked of them is read.
+    for pk, host, workload in rows.values_list("pk", "host_id", "workload__name"):
+        placed[host][wanted[pk]].append(Placed(pk, workload))
+    found: dict[int, dict[Host, list[Placed]]] = defaultdict(dict)
+    for row in Host.objects.filter(pk__in=placed).select_related("enforcer").order_by("name"):
+        for policy, own in placed[row.pk].items():
+            found[policy][row] = own
     return found
 
 

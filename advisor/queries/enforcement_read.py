@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import (
     Case,
-    CharField,
     F,
     Func,
     JSONField,
@@ -22,7 +21,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast, Concat, JSONObject
+from django.db.models.functions import JSONObject
 
 from advisor.history.enforced_state import Agent, Given, Pass, Words
 from advisor.history.held_policies import Partial, partial_rollouts
@@ -36,7 +35,6 @@ from advisor.models import (
     PublishedDocument,
     Resource,
 )
-from advisor.models.workload import WIRE_PREFIX
 from advisor.queries.allocation_columns import present_allocations
 from advisor.queries.scope import Scope
 from ingest.models import Host
@@ -207,8 +205,9 @@ def _versions(wanted: Sequence[Wanted]) -> dict[int, int]:
 
 def reports_of_row() -> QuerySet[ComplianceRecord]:
     """The reports of the allocation around this query."""
-    name = Concat(Value(WIRE_PREFIX), Cast(OuterRef("pk"), CharField()))
-    return ComplianceRecord.objects.filter(host=OuterRef("host_id"), allocation=name)
+    return ComplianceRecord.objects.filter(
+        host=OuterRef("host_id"), allocation=OuterRef("wire_name")
+    )
 
 
 def truth(condition: Q) -> Case:

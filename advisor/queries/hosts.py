@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet, Subquery
+from django.db.models.functions import JSONObject
 
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
@@ -17,7 +18,8 @@ from advisor.core.join_checklist import CLOCK_TOLERANCE
 from advisor.core.quantity import format_rate
 from advisor.history.policy_reports import REPORT_GRACE
 from advisor.history.shared_names import is_shared, shared_sentence
-from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
+from advisor.models import Allocation, Enforcer, PublishedDocument
+from advisor.queries.enforcement_read import reports_of_row
 from advisor.queries.scope import Scope
 from enforcers.contract import POOL, CorrectedModel, MechanismSupport, Outcome, read_support
 from ingest.models import Host
@@ -132,7 +134,7 @@ def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> 
     found = Enforcer.objects.filter(host__in=hosts).order_by()
     enforcers = {one.host_id: one for one in found}
     published = _newest_documents(hosts)
-    newest = _newest_records(hosts)
+    newest = _newest_records(enforcers)
     senders = [Sender(*row) for row in hosts.order_by("name").values_list(*Sender._fields)]
     return [
         _health(
@@ -168,17 +170,34 @@ def _newest_documents(hosts: QuerySet[Host]) -> dict[int, _Document]:
     }
 
 
-def _newest_records(hosts: QuerySet[Host]) -> dict[int, list[ComplianceRecord]]:
-    """The rows of each host's newest report about the revision that it holds."""
-    held = ComplianceRecord.objects.filter(
-        host__in=hosts, revision=F("host__enforcer__applied_revision")
-    )
-    newest = held.filter(host=OuterRef("host")).order_by("-reported_at").values("reported_at")[:1]
-    rows = held.filter(reported_at=Subquery(newest)).order_by("resource", "workload")
-    grouped: dict[int, list[ComplianceRecord]] = defaultdict(list)
-    for row in rows.only("host_id", "outcome", "reason"):
-        grouped[row.host_id].append(row)
-    return grouped
+class _Said(NamedTuple):
+    """What the newest report of a host says of one allocation."""
+
+    reported_at: str
+    outcome: str
+    reason: str
+
+
+def _newest_records(enforcers: Mapping[int, Enforcer]) -> dict[int, list[_Said]]:
+    """What each host's newest report says, if it is about the revision that the host holds.
+
+    The newest of each allocation is found by its index, since there are millions of reports.
+    """
+    columns = ("reported_at", "outcome", "reason")
+    said = JSONObject(revision="revision", **{name: name for name in columns})
+    newest = reports_of_row().order_by("-reported_at").values(said=said)[:1]
+    rows = Allocation.objects.filter(host__in=list(enforcers))
+    rows = rows.order_by("resource", "workload").annotate(said=Subquery(newest))
+    found: dict[int, list[_Said]] = defaultdict(list)
+    for host, plain in rows.values_list("host_id", "said"):
+        if plain is not None and plain["revision"] == enforcers[host].applied_revision:
+            found[host].append(_Said(*(plain[name] for name in columns)))
+    return {host: _of_one_report(records) for host, records in found.items()}
+
+
+def _of_one_report(records: Sequence[_Said]) -> list[_Said]:
+    newest = max(one.reported_at for one in records)
+    return [one for one in records if one.reported_at == newest]
 
 
 def _health(
@@ -186,7 +205,7 @@ def _health(
     enforcer: Enforcer | None,
     *,
     document: _Document | None,
-    records: Sequence[ComplianceRecord],
+    records: Sequence[_Said],
     now: datetime,
 ) -> HostHealth:
     drifted = [row for row in records if row.outcome in _BAD_OUTCOMES]
@@ -220,7 +239,7 @@ def _health(
 def _agent_state(
     enforcer: Enforcer | None,
     published: int | None,
-    drifted: list[ComplianceRecord],
+    drifted: list[_Said],
     *,
     has_rows: bool,
     now: datetime,
@@ -251,7 +270,7 @@ def _agent_state(
     return AgentState.IDLE, "No policy concerns this host."
 
 
-def _drift_sentence(drifted: list[ComplianceRecord]) -> str:
+def _drift_sentence(drifted: list[_Said]) -> str:
     first = drifted[0]
     count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
     outcome = first.outcome.replace("_", " ")

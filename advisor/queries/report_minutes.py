@@ -25,13 +25,16 @@ MOST_TOGETHER = 400
 
 
 def read_promise_minutes(
-    allocations: Sequence[Allocation], period: Period
+    allocations: Sequence[Allocation], period: Period, *, reserved_only: bool = False
 ) -> dict[int, PromiseMinutes]:
-    """By allocation; one without a reservation or limit in the period is left out."""
+    """By allocation; one without a reservation or limit in the period is left out.
+
+    `reserved_only` leaves out those that had a limit alone, which may be most of a fleet.
+    """
     promises = {
         key: found
         for key, found in promises_of(allocations).items()
-        if any(one.reservation or one.limit is not None for one in found)
+        if any(one.reservation or (one.limit is not None and not reserved_only) for one in found)
     }
     minutes: dict[int, PromiseMinutes] = defaultdict(PromiseMinutes)
     together: dict[float, list[Allocation]] = defaultdict(list)

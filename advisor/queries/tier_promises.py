@@ -57,7 +57,7 @@ def _read(scope: Scope, now: datetime, team: Team | None) -> list[TierPromise]:
     subject = ReportSubject(organisation=scope.organisation, team=team)
     period = _last_day(now)
     reported = reported_of(subject, since=period.since, promised_only=True)
-    minutes = read_promise_minutes(reported.allocations, period)
+    minutes = read_promise_minutes(reported.allocations, period, reserved_only=True)
     losses = read_losses(subject, reported, period, now=now)
     by_tier: dict[str, list[int]] = defaultdict(list)
     for key, workload in reported.workloads.items():

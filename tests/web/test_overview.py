@@ -166,6 +166,27 @@ def test_policy_that_is_not_in_force_is_named(fleet: Fleet, viewer: Client) -> N
     assert "nfs-07 Version 1 is approved, not published: kvm-01 gets it in a later stage" in after
 
 
+def test_many_policies_are_looked_at_once_the_page_is_shown(
+    fleet: Fleet, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
+    monkeypatch.setattr("web.views.overview.FEW_ALLOCATIONS", 0)
+    said = "nfs-07 Version 1 is approved, not published"
+
+    page = overview(viewer)
+    part = page_of(viewer.get("/?part=lists", headers={"HX-Request": "true"}))
+    without_scripts = page_of(viewer.get("/?policies=1"))
+
+    assert said not in page.all_text()
+    assert "Looking at what 2 policies do" in page.all_text()
+    assert "every policy is in force" not in page.all_text()
+    assert page.find("div", id="overview-lists")["hx-trigger"] == "load, every 30s"
+    for shown in (part, without_scripts):
+        assert said in shown.all_text()
+        assert "Looking at" not in shown.all_text()
+
+
 def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:
     page = overview(client_of(nothing_yet.people.viewer))
 

@@ -55,6 +55,8 @@ WHOLE = "24h"
 RANGES = ("15m", "1h", "6h")
 """Beside the whole day, which is what the page shows without any choice."""
 MOST_IN_RANGE = 20
+FEW_ALLOCATIONS = 200
+"""Policies of so many are looked at for the page itself; more take longer than it may."""
 LONGEST_TEAM = 60
 """Of a name that is none, so much is told."""
 
@@ -127,7 +129,7 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         **_frame_of_map(look, group, at_once="map" in request.GET),
         **_frame_of_movers(look, against, at_once="movers" in request.GET),
         **_promises(look, at_once="promises" in request.GET),
-        **_lists(look, lines),
+        **_lists(look, lines, at_once="policies" in request.GET),
         **_chosen(look),
         "range_problem": found.problem if found is not None else None,
         "kept": look.kept,
@@ -160,7 +162,7 @@ def _part(look: _Look, name: str, against: Against, group: str) -> tuple[str, di
         case "chosen":
             return "web/parts/chosen_range.html", _chosen(look)
         case "lists":
-            return "web/parts/overview_lists.html", _lists(look, lines)
+            return "web/parts/overview_lists.html", _lists(look, lines, at_once=True)
     return "web/parts/overview.html", _state(look, lines)
 
 
@@ -293,8 +295,12 @@ def _promises(look: _Look, *, at_once: bool) -> dict[str, Any]:
     return {"promises": found}
 
 
-def _lists(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
-    """What waits for somebody: recommendations, hosts, policies that do not hold."""
+def _lists(look: _Look, lines: list[ResourceLine], *, at_once: bool) -> dict[str, Any]:
+    """What waits for somebody: recommendations, hosts, policies that do not hold.
+
+    The states of many policies, None until the page asks for them, are read `at_once` for that
+    and for browsers without scripts.
+    """
     scope, now, organisation = (
         look.workspace.scope, look.now, look.workspace.membership.organisation,
     )  # fmt: skip
@@ -302,7 +308,8 @@ def _lists(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
     proposed = scope.recommendations().waiting(now)
     waiting = proposed.select_related("resource").order_by("-created_at")
     policies = newest_policies([line.pk for line in lines])
-    states = policy_states(policies, now=now)
+    size = sum(len(policy.allocations) for policy in policies)
+    states = policy_states(policies, now=now) if at_once or size <= FEW_ALLOCATIONS else None
     under_way = rollouts_under_way(organisation)
     return {
         "hosts": hosts,
@@ -311,9 +318,9 @@ def _lists(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
         "policies": policies,
         "rollouts": [one for one in under_way if look.uses(one.policy.resource_id)],
         "rollout_terms": terms_of(organisation),
-        "doubtful": [
-            (policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful
-        ],
+        "doubtful": None
+        if states is None
+        else [(policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful],
     }
 
 
