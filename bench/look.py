@@ -146,6 +146,8 @@ def _tour(
     said: list[str] = []
     page.on("console", lambda one: said.append(one.text))
     page.on("pageerror", lambda one: said.append(str(one)))
+    # The console does not say which address failed.
+    page.on("response", lambda one: said.append(f"{one.status} {one.url}") if not one.ok else None)
     page.goto(f"{address}/login/")
     page.get_by_label("Username").fill(OPERATOR)
     page.get_by_label("Password").fill(PASSWORD)
@@ -168,6 +170,8 @@ def _tour(
         except Error as error:
             against.append(f"{name}: {error.message.splitlines()[0]}")
             continue
+        if "background worker is behind" in page.inner_text("body"):
+            against.append(f"{name}: it is not in the time of the data set")
         if wide > 0:
             against.append(f"{name}: {wide} px wider than its window")
         against += [f"{name}: {one}" for one in said]
@@ -192,7 +196,7 @@ def _server() -> Iterator[str]:
 
     from accounts.models import Membership, Role
     from appliance.demo.service import free_port
-    from bench.fleet.clock import SHIFT_VARIABLE
+    from bench.fleet.clock import shifted_environment
     from bench.fleet.inventory import OPERATOR
     from bench.fleet.shape import END
 
@@ -207,11 +211,10 @@ def _server() -> Iterator[str]:
             [
                 sys.executable,
                 "-m",
-                "bench.fleet.shifted",
                 "appliance.web_server",
                 f"--port={port}",
             ],
-            env={**os.environ, SHIFT_VARIABLE: str(shift.total_seconds())},
+            env={**os.environ, **shifted_environment(shift)},
             stdout=log,
             stderr=log,
         )

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from random import Random
 
 from django.conf import settings
@@ -24,7 +23,7 @@ from appliance.embedded import children
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.supervisor import Supervisor
 from bench.fleet import databases, product
-from bench.fleet.clock import SHIFT_VARIABLE, shifted_by
+from bench.fleet.clock import shifted_by, shifted_environment
 from bench.fleet.cost import cpu_s_of_tree
 from bench.fleet.inventory import host_name, make_series
 from bench.fleet.lag import Judgement, lags_s, percentile
@@ -262,17 +261,7 @@ def _running(shift: timedelta, say: Callable[[str], None]) -> Iterator[Superviso
 
 def _shifted(spec: ChildSpec, shift: timedelta) -> ChildSpec:
     """The same process in the time of the data set."""
-    python, _, *module = spec.argv
-    return replace(
-        spec,
-        argv=(python, "-m", "bench.fleet.shifted", *module),
-        environment={
-            **spec.environment,
-            SHIFT_VARIABLE: str(shift.total_seconds()),
-            # Children begin in "/", from where the product is found and this benchmark is not.
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-        },
-    )
+    return replace(spec, environment={**spec.environment, **shifted_environment(shift)})
 
 
 def _worker_pids() -> dict[str, int]:

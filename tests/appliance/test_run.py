@@ -330,6 +330,7 @@ def test_killed_database_is_restarted_and_the_web_server_reaches_it_again(runnin
 
     running.wait_for("starting postgres again")
     wait_until_healthy(running)
+    assert running.process.poll() is None
 
 
 def test_web_server_and_then_the_database_are_killed_and_both_come_back(running):

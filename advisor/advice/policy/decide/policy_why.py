@@ -24,35 +24,36 @@ def summarize(
     """One sentence with the change and what the workload it is made for gets by it."""
     inputs = setting.inputs
     unit, place = inputs.unit, f"{inputs.kind} {inputs.resource}"
-    lead = _lead(setting, rows)
-    gain = _gain(lead, unit) if _tells_gain(lead) else None
+    lead, told = _lead(setting, rows), _told(setting, rows)
     match kind:
         case RecommendationKind.RESERVATION:
             others = [
                 row for row in rows if row.reservation > 0 and row.allocation != lead.allocation
             ]
             change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}"
-            who = lead.workload if others else "it"
+            who = told.workload if others or told is not lead else "it"
             change = f"{change}{_others(others, unit)} on {place}"
         case RecommendationKind.SHARES:
             ratio = ":".join(str(row.shares) for row in rows[:4]) + (":…" if rows[4:] else "")
-            change, who = f"Divide {place} by shares {ratio}", lead.workload
+            change, who = f"Divide {place} by shares {ratio}", told.workload
         case RecommendationKind.LIMIT:
             limits = listed(
                 f"{row.workload} to {format_rate(row.limit, unit)}"
                 for row in rows
                 if row.limit is not None and row.workload in setting.accused
             )
-            change, who = f"Limit {limits} on {place}", lead.workload
+            change, who = f"Limit {limits} on {place}", told.workload
         case _:
             assert_never(kind)
-    return f"{change}: {_suspicion(lead, unit) if gain is None else f'{who} gets {gain}'}"
+    if not _tells_gain(told):
+        return f"{change}: {_suspicion(lead, unit)}"
+    return f"{change}: {who} gets {_gain(told, unit)}"
 
 
 def surest(setting: Setting, rows: Sequence[RecommendedAllocation]) -> str:
     """The workload whose gain the sentence tells; empty where no gain is certain."""
-    lead = _lead(setting, rows)
-    return lead.workload if _tells_gain(lead) else ""
+    told = _told(setting, rows)
+    return told.workload if _tells_gain(told) else ""
 
 
 def _tells_gain(lead: RecommendedAllocation) -> bool:
@@ -114,8 +115,19 @@ def _lead(setting: Setting, rows: Sequence[RecommendedAllocation]) -> Recommende
     Whose predicted gain is largest is mostly who is predicted worst, so the lower bound counts.
     Where no gain is sure, it is who is furthest from its due.
     """
-    victims = [row for row in rows if row.workload in setting.victims]
-    return max(victims or rows, key=lambda row: (row.reservation > 0, *_gain_of(row)))
+    return max(_victims(setting, rows), key=lambda row: (row.reservation > 0, *_gain_of(row)))
+
+
+def _told(setting: Setting, rows: Sequence[RecommendedAllocation]) -> RecommendedAllocation:
+    """The victim whose gain is told: another one where the first one's is not sure."""
+    lead = _lead(setting, rows)
+    return lead if _tells_gain(lead) else max(_victims(setting, rows), key=_gain_of)
+
+
+def _victims(
+    setting: Setting, rows: Sequence[RecommendedAllocation]
+) -> Sequence[RecommendedAllocation]:
+    return [row for row in rows if row.workload in setting.victims] or rows
 
 
 def _gain_of(row: RecommendedAllocation) -> tuple[bool, bool, float]:

@@ -2,7 +2,12 @@
 
 from dataclasses import replace
 
+from advisor.advice.policy.decide.candidate import setting_of
 from advisor.advice.policy.decide.policy_advice import advise
+from advisor.advice.policy.decide.policy_answer import RecommendationKind
+from advisor.advice.policy.decide.policy_why import summarize, surest
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
+from advisor.core.forecast.prediction_interval import Interval
 from tests.advisor.advice.policy.contended_resources import MBIT, uplink
 
 
@@ -30,3 +35,30 @@ def test_more_reservations_are_counted():
     assert promised(40, 20, 10).startswith(
         "Reserve 40.0 Mbit/s for web-1 and what 2 others are promised on uplink h1/eth0: "
     )
+
+
+def test_sure_gain_of_another_victim_is_told_before_a_suspicion():
+    first, second = "web-1", "web-2"
+    setting = replace(setting_of(uplink(), 94 * MBIT), victims=frozenset({first, second}))
+    rows = [
+        row(1, first, reservation=40 * MBIT, unsure="0 of 4 calm windows seen"),
+        row(2, second, interval=Interval(low=15 * MBIT, high=20 * MBIT, level=0.9)),
+    ]
+
+    said = summarize(setting, RecommendationKind.RESERVATION, rows)
+
+    assert said == (
+        "Reserve 40.0 Mbit/s for web-1 on uplink h1/eth0: "
+        "web-2 gets 10.0 Mbit/s now, 15.0 Mbit/s to 20.0 Mbit/s predicted"
+    )
+    assert surest(setting, rows) == second
+
+
+def row(key, workload, **more):
+    """It gets 10 Mbit/s now, and 18 afterwards."""
+    fields = {"reservation": 0.0, "demand": None, **more}
+    return RecommendedAllocation(
+        allocation=key, workload=workload, host="h1", limit=None, shares=100,
+        entitlement=18 * MBIT, measured=10 * MBIT, predicted_before=10 * MBIT,
+        predicted_after=18 * MBIT, **fields,
+    )  # fmt: skip
