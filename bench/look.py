@@ -99,6 +99,7 @@ def look(stage: Stage, folder: Path) -> list[Row]:
 
     stage.judge(stage.resources, END)
     enforce(stage.organisation, now=END)
+    _let_in()
     pages = {**PAGES, **_of_rows(stage)}
     rows = []
     with _chromium() as browser:
@@ -191,21 +192,26 @@ def _chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@contextmanager
-def _server() -> Iterator[str]:
-    """The web server in the time of the data set; the operator may see all there is."""
+def _let_in() -> None:
+    """The operator has a password, and may see all there is."""
     from django.contrib.auth.models import User
 
     from accounts.models import Membership, Role
-    from appliance.demo.service import free_port
-    from bench.fleet.clock import shifted_environment
     from bench.fleet.inventory import OPERATOR
-    from bench.fleet.shape import END
 
     user = User.objects.get(username=OPERATOR)
     user.set_password(PASSWORD)
     user.save()
     Membership.objects.filter(user=user).update(role=Role.OWNER)
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """The web server in the time of the data set, of which the present is the end."""
+    from appliance.demo.service import free_port
+    from bench.fleet.clock import shifted_environment
+    from bench.fleet.shape import END
+
     port = free_port()
     shift = END - datetime.now(UTC)
     with tempfile.NamedTemporaryFile("w+") as log:

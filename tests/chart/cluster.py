@@ -205,7 +205,9 @@ def _apiserver_words(folder: Path, etcd: int, port: int) -> list[str]:
     tokens.write_text(f"{TOKEN},admin,admin,system:masters\n")
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd}", f"--cert-dir={folder / 'certificates'}",
-        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={port}",
+        "--bind-address=127.0.0.1", f"--secure-port={port}",
+        # A service of the cluster cannot lead to an address of this machine alone.
+        "--endpoint-reconciler-type=none",
         f"--service-account-key-file={signs}", f"--service-account-signing-key-file={signs}",
         "--service-account-issuer=https://kubernetes.default.svc", f"--token-auth-file={tokens}",
         "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
