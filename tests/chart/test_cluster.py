@@ -17,7 +17,12 @@ from tests.chart.programs_here import CHART, VALUES
 from tests.chart.rendering import helm, pods, rendered, run_helm
 from tests.ingest.wire import eventually
 
-pytestmark = [pytest.mark.chart, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.chart,
+    pytest.mark.slow,
+    # The API server makes its certificate by itself.
+    pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning"),
+]
 
 EXTERNAL, TRIAL = (CHART / "ci" / f"{name}-values.yaml" for name in ("external", "trial"))
 OWN_KEYS = ("--set", "keys.existingSecret=", "--set", "signing.existingSecret=")
