@@ -6,7 +6,6 @@ the kernel or of the configuration is changed.
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -190,6 +189,9 @@ def _new_file(folder: Path) -> Iterator[Path]:
     Raises NotMeasured where the folder takes none.
     """
     try:
+        # It loads packers of archives, of which the agent that runs needs none in its memory.
+        import tempfile
+
         own = tempfile.TemporaryDirectory(prefix=_FOLDER_NAME, dir=folder)
     except OSError as error:
         raise NotMeasured(f"{folder} takes no file: {error.strerror}") from error
