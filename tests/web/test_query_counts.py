@@ -16,7 +16,7 @@ from tests.web.test_accessibility import PAGES
 
 pytestmark = pytest.mark.any_database
 
-MOST_QUERIES = 30
+MOST_QUERIES = 31
 
 
 def count_queries(ask: Callable[[], object]) -> int:

@@ -41,7 +41,7 @@ def stated(slug: str) -> list[Any]:
     rows += workloads.values_list("name", "kind", "tier", "tier_stated", "found")
     names = ("resource__name", "workload__name", "host__name")
     promised = Allocation.objects.filter(resource__in=resources).order_by(*names)
-    keys = ("id", "resource_id", "workload_id", "host_id", "pool_id")
+    keys = ("id", "resource_id", "workload_id", "host_id", "pool_id", "wire_name")
     rows += promised.values_list(
         *names, *(f.attname for f in Allocation._meta.fields if f.attname not in keys)
     )
