@@ -169,7 +169,11 @@ def _windows(
     own = read_history(resource, grid, allocations=allocations).allocations
     length = timedelta(seconds=grid.window_s)
     counts = np.array(
-        [any(since <= at - length and at <= until for since, until in settled) for at in grid.ends]
+        [
+            any(since <= at - length and at <= until for since, until in settled)
+            for at in grid.ends
+        ],
+        dtype=bool,
     )
     found = {row.pk: place for place, row in enumerate(allocations)}
     # Who has no allocation any more is measured no more.

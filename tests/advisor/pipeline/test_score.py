@@ -118,6 +118,18 @@ def test_prediction_that_missed_did_not_hold(cluster: Cluster) -> None:
     assert score.worst_error_ratio == pytest.approx(30 / 94, rel=0.01)
 
 
+def test_policy_that_has_just_settled_has_no_window_to_score_yet(cluster: Cluster) -> None:
+    RolloutTerms.objects.create(organisation=cluster.organisation, settle_s=54)
+    # It is settled from 9 to 3 s ago, in which no window of 10 s ends.
+    row = enforced(cluster, at=NOW - timedelta(seconds=63))
+    measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
+
+    found = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(found, NotScored)
+    assert found.reason.startswith("0 of 0 windows can be compared")
+
+
 def looked(cluster: Cluster, *rates: float, waits: bool | None) -> Recommendation:
     """A policy under which these rates were measured; the agent saw queues, none, or no queue."""
     row = approved(cluster)
