@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from advisor.core.duration import duration_text
 from advisor.decisions.rollouts.begin import terms_of
 from advisor.history.policy_state import newest_policies, policy_states
-from advisor.models import State, Team
+from advisor.models import Policy, State, Team
 from advisor.queries.heat import heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import (
@@ -298,29 +298,38 @@ def _promises(look: _Look, *, at_once: bool) -> dict[str, Any]:
 def _lists(look: _Look, lines: list[ResourceLine], *, at_once: bool) -> dict[str, Any]:
     """What waits for somebody: recommendations, hosts, policies that do not hold.
 
-    The states of many policies, None until the page asks for them, are read `at_once` for that
-    and for browsers without scripts.
+    What agents report on many allocations is looked at once the page asks for it, and `at_once`
+    for that and for browsers without scripts.
     """
     scope, now, organisation = (
         look.workspace.scope, look.now, look.workspace.membership.organisation,
     )  # fmt: skip
-    hosts = [host for host in host_healths(scope, now=now) if look.runs_on(host.pk)]
     proposed = scope.recommendations().waiting(now)
     waiting = proposed.select_related("resource").order_by("-created_at")
     policies = newest_policies([line.pk for line in lines])
-    size = sum(len(policy.allocations) for policy in policies)
-    states = policy_states(policies, now=now) if at_once or size <= FEW_ALLOCATIONS else None
     under_way = rollouts_under_way(organisation)
+    size = sum(len(policy.allocations) for policy in policies)
+    is_asked = at_once or size <= FEW_ALLOCATIONS
     return {
-        "hosts": hosts,
-        "care": [host for host in hosts if host.needs_care],
         "recommendations": [one for one in waiting if look.uses(one.resource_id)],
         "policies": policies,
         "rollouts": [one for one in under_way if look.uses(one.policy.resource_id)],
         "rollout_terms": terms_of(organisation),
-        "doubtful": None
-        if states is None
-        else [(policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful],
+        **(_reported(look, policies) if is_asked else {"care": None, "doubtful": None}),
+    }
+
+
+def _reported(look: _Look, policies: Sequence[Policy]) -> dict[str, Any]:
+    """Hosts that need somebody, and policies that do not hold."""
+    healths = host_healths(look.workspace.scope, now=look.now)
+    hosts = [host for host in healths if look.runs_on(host.pk)]
+    states = policy_states(policies, now=look.now)
+    return {
+        "hosts": hosts,
+        "care": [host for host in hosts if host.needs_care],
+        "doubtful": [
+            (policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful
+        ],
     }
 
 
