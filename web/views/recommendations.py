@@ -183,7 +183,7 @@ def _moves(kind: Kind[Any, Any], row: Recommendation) -> tuple[HostMove, ...]:
 def _policy(detail: RecommendationDetail, now: datetime) -> dict[str, Any]:
     picture = None if detail.is_draft else incident_picture(detail.row.inputs)
     terms = terms_of(detail.row.organisation)
-    bars = policy_bars(sorted(detail.effects, key=_change, reverse=True))
+    bars = policy_bars(_by_change(detail))
     return {
         "drawing": drawing_of(picture) if picture else None,
         "track": track_text(detail.row) if detail.answer else "",
@@ -208,6 +208,15 @@ def _newest_state(detail: RecommendationDetail, now: datetime) -> PolicyState | 
     if policy is None or policy != detail.policy:
         return None
     return policy_state(policy, now=now)
+
+
+def _by_change(detail: RecommendationDetail) -> list[Effect]:
+    """The workload that the sentence tells of, and then who gains or loses most."""
+    # The page also shows what is unreadable, by its state alone.
+    lead = getattr(detail.answer, "lead", "")
+    first = [one for one in detail.effects if lead and one.workload == lead]
+    others = [one for one in detail.effects if one not in first]
+    return first + sorted(others, key=_change, reverse=True)
 
 
 def _change(effect: Effect) -> float:
