@@ -69,7 +69,10 @@ class ComplianceRecord(models.Model):
             )
         ]
         indexes = [
-            models.Index(fields=["resource", "workload", "-reported_at"], name="compliance_recent")
+            models.Index(
+                fields=["resource", "workload", "-reported_at"], name="compliance_recent"
+            ),
+            models.Index(fields=["host", "-reported_at"], name="compliance_of_host"),
         ]
 
     def __str__(self) -> str:

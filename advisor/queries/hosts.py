@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from django.db.models import QuerySet, Subquery
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from advisor.core.duration import duration_text
@@ -18,8 +19,7 @@ from advisor.core.join_checklist import CLOCK_TOLERANCE
 from advisor.core.quantity import format_rate
 from advisor.history.policy_reports import REPORT_GRACE
 from advisor.history.shared_names import is_shared, shared_sentence
-from advisor.models import Allocation, Enforcer, PublishedDocument
-from advisor.queries.enforcement_read import reports_of_row
+from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
 from enforcers.contract import POOL, CorrectedModel, MechanismSupport, Outcome, read_support
 from ingest.models import Host
@@ -171,33 +171,33 @@ def _newest_documents(hosts: QuerySet[Host]) -> dict[int, _Document]:
 
 
 class _Said(NamedTuple):
-    """What the newest report of a host says of one allocation."""
+    """What the newest report of a host says of so many allocations, the first reason of theirs."""
 
-    reported_at: str
     outcome: str
     reason: str
+    allocations: int
 
 
 def _newest_records(enforcers: Mapping[int, Enforcer]) -> dict[int, list[_Said]]:
     """What each host's newest report says, if it is about the revision that the host holds.
 
-    The newest of each allocation is found by its index, since there are millions of reports.
+    It is found by the index of host and time, since there are millions of reports, and added up
+    in the database, since there are thousands of allocations.
     """
-    columns = ("reported_at", "outcome", "reason")
-    said = JSONObject(revision="revision", **{name: name for name in columns})
-    newest = reports_of_row().order_by("-reported_at").values(said=said)[:1]
-    rows = Allocation.objects.filter(host__in=list(enforcers))
-    rows = rows.order_by("resource", "workload").annotate(said=Subquery(newest))
+    own = ComplianceRecord.objects.filter(host=OuterRef("host"))
+    of_host = ComplianceRecord.objects.filter(host=OuterRef(OuterRef("host")))
+    newest = of_host.order_by("-reported_at")
+    rows = own.filter(reported_at=Subquery(newest.values("reported_at")[:1])).order_by()
+    added = rows.values("revision", "outcome").annotate(total=Count("pk"), first=Min("reason"))
+    said = JSONObject(revision="revision", outcome="outcome", allocations="total", reason="first")
     found: dict[int, list[_Said]] = defaultdict(list)
-    for host, plain in rows.values_list("host_id", "said"):
-        if plain is not None and plain["revision"] == enforcers[host].applied_revision:
-            found[host].append(_Said(*(plain[name] for name in columns)))
-    return {host: _of_one_report(records) for host, records in found.items()}
-
-
-def _of_one_report(records: Sequence[_Said]) -> list[_Said]:
-    newest = max(one.reported_at for one in records)
-    return [one for one in records if one.reported_at == newest]
+    hosts = Enforcer.objects.filter(host__in=list(enforcers)).order_by()
+    reports = hosts.annotate(said=ArraySubquery(added.values(said=said)))
+    for host, told in reports.values_list("host_id", "said"):
+        for one in told:
+            if one.pop("revision") == enforcers[host].applied_revision:
+                found[host].append(_Said(**one))
+    return found
 
 
 def _health(
@@ -228,8 +228,8 @@ def _health(
         last_pull_at=enforcer.last_pull_at if enforcer else None,
         published_revision=published,
         applied_revision=enforcer.applied_revision if enforcer else None,
-        allocation_count=len(records),
-        drift_count=len(drifted),
+        allocation_count=sum(one.allocations for one in records),
+        drift_count=sum(one.allocations for one in drifted),
         mechanisms=tuple(map(_with_selectors, support)),
         corrected=tuple(_correction(one) for item in support for one in item.corrected or ()),
         left_out=left_out,
@@ -271,8 +271,8 @@ def _agent_state(
 
 
 def _drift_sentence(drifted: list[_Said]) -> str:
-    first = drifted[0]
-    count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
+    first, total = drifted[0], sum(one.allocations for one in drifted)
+    count = f"{total} allocations are" if total > 1 else "1 allocation is"
     outcome = first.outcome.replace("_", " ")
     return f"{count} {outcome}: {first.reason or 'the agent gave no reason'}"
 
