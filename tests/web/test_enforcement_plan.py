@@ -26,6 +26,9 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def test_newest_report_of_each_allocation_is_found_by_its_name(fleet: Fleet) -> None:
     make_roles()
+    with connection.cursor() as cursor:
+        # Of a host with so few allocations PostgreSQL would go through its reports.
+        cursor.execute("DROP INDEX compliance_of_host")
     newest = reports_of_row().order_by("-reported_at").values("reported_at")[:1]
     rows = Allocation.objects.annotate(last=Subquery(newest)).values_list("pk", "last")
     with acting_as(DatabaseRole.WEB), walled():
