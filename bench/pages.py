@@ -33,7 +33,7 @@ LIMITS_MS = {
     "incident's cause": 300.0,
     "incident's timeline": 300.0,
     "enforcement": 300.0,
-    # A part that the page asks for once it is shown, and that is kept for five minutes.
+    # Parts that the overview asks for once it is shown; the first is kept for five minutes.
     "overview's promises by tier, all enforced": 500.0,
     "overview's lists, all enforced": 500.0,
 }

@@ -189,6 +189,8 @@ def _newest_records(enforcers: Mapping[int, Enforcer]) -> dict[int, list[_Said]]
     newest = of_host.order_by("-reported_at")
     rows = own.filter(reported_at=Subquery(newest.values("reported_at")[:1])).order_by()
     added = rows.values("revision", "outcome").annotate(total=Count("pk"), first=Min("reason"))
+    # Of several outcomes the same one is told each time.
+    added = added.order_by("outcome")
     said = JSONObject(revision="revision", outcome="outcome", allocations="total", reason="first")
     found: dict[int, list[_Said]] = defaultdict(list)
     hosts = Enforcer.objects.filter(host__in=list(enforcers)).order_by()
