@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -13,7 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from advisor.core.reporting.period import Period
-from advisor.models import Tier
+from advisor.history.own_windows import read_own_windows
+from advisor.models import Allocation, Tier
 from advisor.queries.report import read_report
 from advisor.queries.report_subject import ReportSubject
 from advisor.queries.scope import Scope
@@ -63,6 +65,30 @@ def test_more_workloads_ask_no_more_statements(viewer: Client, fleet: Fleet) -> 
         )
 
     assert statements(lambda: promises(viewer)) <= before
+
+
+def test_samples_of_who_has_a_limit_alone_are_not_read(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be most of a fleet, and a limit is no promise that could be kept."""
+    limited = fleet.add_allocation(
+        fleet.resources["nfs-07"], "vm-1", "kvm-01", Tier.LOW, limit=100.0
+    )
+    promised = fleet.add_allocation(
+        fleet.resources["nfs-07"], "vm-2", "kvm-01", Tier.LOW, reservation=1.0
+    )
+    asked: set[int] = set()
+
+    def noted(allocations: Sequence[Allocation], *rest: Any, **more: Any) -> Any:
+        asked.update(one.pk for one in allocations)
+        return read_own_windows(allocations, *rest, **more)
+
+    monkeypatch.setattr("advisor.queries.report_minutes.read_own_windows", noted)
+    scope = Scope(user=fleet.people.viewer, organisation=fleet.organisation)
+    tier_promises(scope, now=fleet.now)
+
+    assert promised.pk in asked
+    assert limited.pk not in asked
 
 
 def test_promises_by_tier_are_those_of_a_report_of_the_same_day(fleet: Fleet) -> None:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from advisor.advice.kind import HostMove, Kind
+from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.advice.policy.show import incident_picture
 from advisor.advice.registry import kind_of, variants
 from advisor.advice.shared.shown import NOTED
@@ -212,8 +213,7 @@ def _newest_state(detail: RecommendationDetail, now: datetime) -> PolicyState | 
 
 def _by_change(detail: RecommendationDetail) -> list[Effect]:
     """The workload that the sentence tells of, and then who gains or loses most."""
-    # The page also shows what is unreadable, by its state alone.
-    lead = getattr(detail.answer, "lead", "")
+    lead = detail.answer.lead if isinstance(detail.answer, Answer) else ""
     first = [one for one in detail.effects if lead and one.workload == lead]
     others = [one for one in detail.effects if one not in first]
     return first + sorted(others, key=_change, reverse=True)

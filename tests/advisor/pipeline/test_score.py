@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -11,21 +11,16 @@ from django.core.management import call_command
 
 from accounts.models import Organisation
 from advisor.core.forecast.calibration import Coverage
-from advisor.decisions import inventory
-from advisor.decisions.decide import approve
 from advisor.decisions.enrolment import enroll
 from advisor.management.prediction_text import calibration_text, prediction_text
 from advisor.models import (
-    AdapterKind,
     Allocation,
     Attachment,
     ComplianceRecord,
     Policy,
     PredictionScore,
     Recommendation,
-    RecommendationState,
     Resource,
-    ResourceKind,
     RolloutTerms,
 )
 from advisor.pipeline.score import (
@@ -40,50 +35,22 @@ from enforcers.contract import Outcome
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass, agent_works
 from tests.advisor.agent_support import state_support
+from tests.advisor.pipeline.scored_policies import (
+    APPROVED_AT,
+    PREDICTED,
+    approved,
+    enforced,
+    measured,
+)
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
 
-APPROVED_AT = NOW - timedelta(minutes=40)
-PREDICTED = (80 * MBIT, 7 * MBIT, 7 * MBIT)
-
 
 @pytest.fixture
 def cluster() -> Cluster:
     return make_cluster()
-
-
-def enforced(cluster: Cluster, *, at: datetime = APPROVED_AT) -> Recommendation:
-    """An approved policy that the agent of h1 applies from then on."""
-    row = approved(cluster, at=at)
-    agent_works(cluster.enrolment.host, since=at, until=NOW)
-    return row
-
-
-def approved(cluster: Cluster, *, at: datetime = APPROVED_AT) -> Recommendation:
-    """A policy that was predicted to give 80, 7 and 7 of 94 Mbit/s."""
-    row = propose(cluster)
-    allocations = json.loads(row.answer)["allocations"]
-    for allocation, rate in zip(allocations, PREDICTED, strict=True):
-        allocation |= {"host": "h1", "predicted_before": 31 * MBIT, "predicted_after": rate}
-        allocation["interval"] = {"low": 0.9 * rate, "high": 1.1 * rate, "level": 0.9}
-    answer = {"allocations": allocations, "confidence": {"value": 0.9}, "kind": "reservation"}
-    Recommendation.objects.filter(pk=row.pk).update(
-        answer=json.dumps(answer), created_at=at, expires_at=at + timedelta(days=1)
-    )
-    row.refresh_from_db()
-    approve(recommendation=row, user=cluster.people.owner, now=at)
-    row.refresh_from_db()
-    assert row.state == RecommendationState.APPROVED
-    return row
-
-
-def measured(cluster: Cluster, *rates: float, minutes: int = 40) -> None:
-    received = {f"p{number}": rate for number, rate in enumerate(rates, start=1)}
-    phase = Phase(intervals=minutes * 6, sent={"up0": sum(rates)}, received=received)
-    start = NOW - timedelta(minutes=minutes)
-    send(cluster.organisation, net_lines("h1", [phase], start=start), now=NOW)
 
 
 def score_recent() -> None:
@@ -492,91 +459,3 @@ def sluice(*words: str) -> str:
     out = StringIO()
     call_command(*words, stdout=out)
     return out.getvalue()
-
-
-def neighbours(cluster: Cluster, count: int, *, minutes: int) -> None:
-    """An uplink of another host on which nothing changes, with so many workloads."""
-    names = [f"q{number}" for number in range(count)]
-    uplink = inventory.add_resource(
-        organisation=cluster.organisation,
-        name="h2/up0",
-        kind=ResourceKind.UPLINK,
-        attachments=[("h2", "up0")],
-        capacity=94 * MBIT,
-        line_rate=100 * MBIT,
-    )
-    for name in names:
-        inventory.set_allocation(
-            resource=uplink,
-            workload_name=f"other-{name}",
-            host_name="h2",
-            adapter_kind=AdapterKind.VNIC,
-            adapter=name,
-        )
-    received = dict.fromkeys(names, 5 * MBIT)
-    phase = Phase(intervals=minutes * 6, sent={"up0": count * 5 * MBIT}, received=received)
-    lines = net_lines("h2", [phase], start=NOW - timedelta(minutes=minutes))
-    send(cluster.organisation, lines, now=NOW)
-
-
-def measured_around_the_change(cluster: Cluster) -> None:
-    """31 of 94 Mbit/s each until the policy, then what it promised."""
-    before = Phase(
-        intervals=40 * 6,
-        sent={"up0": 93 * MBIT},
-        received=dict.fromkeys(("p1", "p2", "p3"), 31 * MBIT),
-    )
-    after = Phase(
-        intervals=40 * 6,
-        sent={"up0": 94 * MBIT},
-        received=dict(zip(("p1", "p2", "p3"), PREDICTED, strict=True)),
-    )
-    lines = net_lines("h1", [before, after], start=NOW - timedelta(minutes=80))
-    send(cluster.organisation, lines, now=NOW)
-
-
-def test_effect_of_a_policy_is_told_beside_workloads_that_it_did_not_touch(
-    cluster: Cluster,
-) -> None:
-    row = enforced(cluster)
-    measured_around_the_change(cluster)
-    neighbours(cluster, 6, minutes=80)
-
-    score = score_recommendation(recommendation=row, now=NOW)
-
-    assert isinstance(score, PredictionScore)
-    effects = [rate["effect"]["mean"] for rate in score.rates]
-    assert effects == pytest.approx([49 * MBIT, -24 * MBIT, -24 * MBIT], rel=0.01)
-    assert [rate["effect"]["donors"] for rate in score.rates] == [6] * 3
-    assert "49.0 Mbit/s" in prediction_text(row)
-
-
-def test_effect_is_unknown_where_everything_shares_the_resource(cluster: Cluster) -> None:
-    row = enforced(cluster)
-    measured_around_the_change(cluster)
-
-    score = score_recommendation(recommendation=row, now=NOW)
-
-    assert isinstance(score, PredictionScore)
-    assert {rate["effect"] for rate in score.rates} == {None}
-    assert "0 workloads that were not changed" in score.rates[0]["effect_gap"]
-    assert "unknown: 0 workloads that were not changed" in prediction_text(row)
-
-
-def test_what_another_policy_changed_is_no_measure(cluster: Cluster) -> None:
-    row = enforced(cluster)
-    measured_around_the_change(cluster)
-    neighbours(cluster, 6, minutes=80)
-    other = Resource.objects.get(name="h2/up0")
-    Policy.objects.create(
-        resource=other,
-        organisation=other.organisation,
-        version=1,
-        created_at=NOW - timedelta(minutes=20),
-        allocations=[],
-    )
-
-    score = score_recommendation(recommendation=row, now=NOW)
-
-    assert isinstance(score, PredictionScore)
-    assert {rate["effect"] for rate in score.rates} == {None}
