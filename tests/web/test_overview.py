@@ -171,16 +171,19 @@ def test_many_policies_are_looked_at_once_the_page_is_shown(
 ) -> None:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
-    monkeypatch.setattr("web.views.overview.FEW_ALLOCATIONS", 0)
     said = "nfs-07 Version 1 is approved, not published"
     silent = "kvm-01 The agent does not report"
 
+    counted = f"resources on {len(fleet.hosts)} hosts, newest sample"
+    assert counted in overview(viewer).all_text()
+    monkeypatch.setattr("web.views.overview.FEW_ALLOCATIONS", 0)
     page = overview(viewer)
     part = page_of(viewer.get("/?part=lists", headers={"HX-Request": "true"}))
     without_scripts = page_of(viewer.get("/?policies=1"))
 
     assert said not in page.all_text()
     assert silent not in page.all_text()
+    assert counted in page.all_text()
     assert "Looking at hosts, and at what 2 policies do" in page.all_text()
     assert "every policy is in force" not in page.all_text()
     assert page.find("div", id="overview-lists")["hx-trigger"] == "load, every 30s"

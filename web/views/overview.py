@@ -188,7 +188,8 @@ def _state(look: _Look, lines: list[ResourceLine]) -> dict[str, Any]:
         ),
         "near": [line for line in lines if line.shown_state == "near"],
         "unknown": [line for line in lines if line.shown_state == "unknown"],
-        "hosts": times,
+        "hosts": bool(times),
+        "host_count": len(times),
         "newest_sample_at": max(known, default=None),
     }
 
@@ -325,7 +326,7 @@ def _reported(look: _Look, policies: Sequence[Policy]) -> dict[str, Any]:
     hosts = [host for host in healths if look.runs_on(host.pk)]
     states = policy_states(policies, now=look.now)
     return {
-        "hosts": hosts,
+        "hosts": bool(hosts),
         "care": [host for host in hosts if host.needs_care],
         "doubtful": [
             (policy, states[policy.pk]) for policy in policies if states[policy.pk].is_doubtful
