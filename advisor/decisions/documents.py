@@ -14,6 +14,7 @@ from advisor.core.canonical import from_plain
 from advisor.core.mechanism_choice import choose_mechanism, known_selectors
 from advisor.core.pools import PoolTerms
 from advisor.core.resource import normal_shares
+from advisor.decisions.document_sources import HeldDocument, composed_as, mark_of, pull
 from advisor.history.held_policies import Versions
 from advisor.models import (
     Allocation,
@@ -62,16 +63,20 @@ def publish_document(
     """
     # One publisher per host at a time, so that revisions have no gaps.
     enforcer = Enforcer.objects.select_for_update().get(host=host)
+    mark = mark_of(host.pk)
     newest = PublishedDocument.objects.filter(host=host).order_by("-revision").first()
     content = _content(host, read_support(enforcer.support), versions or Versions())
-    if newest is not None and newest.content == content:
-        return newest
-    return PublishedDocument.objects.create(
-        host=host,
-        revision=1 if newest is None else newest.revision + 1,
-        content=content,
-        published_at=now,
-    )
+    if newest is None or newest.content != content:
+        newest = PublishedDocument.objects.create(
+            host=host,
+            revision=1 if newest is None else newest.revision + 1,
+            content=content,
+            published_at=now,
+        )
+    composed_of = composed_as(newest.revision, mark)
+    if enforcer.composed_of != composed_of:
+        Enforcer.objects.filter(pk=enforcer.pk).update(composed_of=composed_of)
+    return newest
 
 
 def current_document(
@@ -81,22 +86,28 @@ def current_document(
 
     An agent of a former version is sent one that it can read.
     """
-    published = publish_document(host=host, now=now)
-    enforcer = host.enforcer
-    Enforcer.objects.filter(pk=enforcer.pk).update(last_pull_at=now)
+    held = pull(host.pk, now=now)
+    if held is None:
+        published = publish_document(host=host, now=now)
+        held = HeldDocument(
+            revision=published.revision,
+            content=published.content,
+            lease_s=host.enforcer.lease_s,
+            dry_run=host.enforcer.dry_run,
+        )
     return PolicyDocument(
         schema_version=schema_version,
         host=host.name,
-        revision=published.revision,
+        revision=held.revision,
         issued_at=now,
-        expires_at=now + timedelta(seconds=enforcer.lease_s),
-        dry_run=enforcer.dry_run,
+        expires_at=now + timedelta(seconds=held.lease_s),
+        dry_run=held.dry_run,
         resources=tuple(
             decode(ResourceSpec, item, may_lack_defaults=True)
-            for item in published.content["resources"]
+            for item in held.content["resources"]
         ),
-        allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
-        pools=tuple(decode(WirePool, item) for item in published.content.get("pools", ())),
+        allocations=tuple(_read_allocation(item) for item in held.content["allocations"]),
+        pools=tuple(decode(WirePool, item) for item in held.content.get("pools", ())),
     )
 
 

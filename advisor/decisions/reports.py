@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import numpy as np
 from django.db import transaction
 
 from advisor.core.compliance import Compliance, Measured, Promise, Verdict, beside_host, judge
 from advisor.core.resource import Unit
 from advisor.errors import ReportRefused
-from advisor.history.inventory import inventory_of
-from advisor.history.reader import read_histories
 from advisor.models import Allocation, ComplianceRecord, Enforcer, Policy, PublishedDocument
 from advisor.models.workload import allocation_id, allocation_pk
 from enforcers.contract import (
@@ -25,7 +21,6 @@ from enforcers.contract import (
     Outcome,
     encode_report,
 )
-from ingest.core.grid import grid_of
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
@@ -75,17 +70,17 @@ def accept_report(
         )
     if take_number is not None:
         take_number()
-    if reason := _unpublished(host, report.revision):
+    held = PublishedDocument.objects.filter(host=host, revision=report.revision).first()
+    if held is None and report.revision is not None:
+        reason = _never_published(host, report.revision)
         Enforcer.objects.filter(host=host).update(refusal=reason, last_report_at=now)
         raise ReportRefused(reason)
-    return _store(host, report, now)
+    return _store(host, report, held, now)
 
 
-def _unpublished(host: Host, revision: int | None) -> str:
-    """Why the agent cannot hold this revision; empty if it can."""
+def _never_published(host: Host, revision: int) -> str:
+    """Why the agent cannot hold this revision."""
     published = PublishedDocument.objects.filter(host=host)
-    if revision is None or published.filter(revision=revision).exists():
-        return ""
     newest = published.order_by("-revision").values_list("revision", flat=True).first()
     return (
         f"the agent of {host.name} reports revision {revision}, which was never published for it; "
@@ -95,7 +90,9 @@ def _unpublished(host: Host, revision: int | None) -> str:
 
 
 @transaction.atomic
-def _store(host: Host, report: ComplianceReport, now: datetime) -> int:
+def _store(
+    host: Host, report: ComplianceReport, held: PublishedDocument | None, now: datetime
+) -> int:
     plain = json.loads(encode_report(report))
     Enforcer.objects.filter(host=host).update(
         agent_version=report.agent_version,
@@ -107,8 +104,7 @@ def _store(host: Host, report: ComplianceReport, now: datetime) -> int:
         reports_dropped=report.reports_dropped,
     )
     allocations = _allocations(host, report)
-    observed = _observed(allocations, report)
-    granted = _granted(host, report.revision)
+    granted = _granted(held)
     records = [
         _record(
             allocations[item.id],
@@ -116,7 +112,6 @@ def _store(host: Host, report: ComplianceReport, now: datetime) -> int:
             item,
             written,
             granted=granted.get(item.id),
-            observed=observed.get(item.id),
         )
         for item, written in zip(report.allocations, plain["allocations"], strict=True)
         # An allocation may be removed while the agent still enforces it.
@@ -129,8 +124,11 @@ def _store(host: Host, report: ComplianceReport, now: datetime) -> int:
 def _allocations(host: Host, report: ComplianceReport) -> dict[str, Allocation]:
     """The host's allocations that the report is about, by their names on the wire."""
     keys = {pk: item.id for item in report.allocations if (pk := allocation_pk(item.id))}
-    rows = Allocation.objects.filter(pk__in=keys, host=host)
-    return {keys[row.pk]: row for row in rows.select_related("resource", "workload", "host")}
+    rows = Allocation.objects.filter(pk__in=keys, host=host).order_by()
+    found = {keys[row.pk]: row for row in rows.select_related("resource")}
+    for row in found.values():
+        row.host = host
+    return found
 
 
 def _record(
@@ -140,7 +138,6 @@ def _record(
     plain: dict[str, dict[str, object] | None],
     *,
     granted: _Granted | None,
-    observed: float | None,
 ) -> ComplianceRecord:
     host = allocation.host
     found = _judge(allocation, granted, item)
@@ -148,7 +145,7 @@ def _record(
         organisation_id=host.organisation_id,
         host=host,
         resource=allocation.resource,
-        workload=allocation.workload,
+        workload_id=allocation.workload_id,
         policy=granted.policy if granted else None,
         allocation=allocation_id(allocation),
         revision=report.revision,
@@ -157,7 +154,6 @@ def _record(
         applied=plain["applied"],
         read_back=plain["read_back"],
         measured=item.measured.rate if item.measured else None,
-        observed=observed,
         **_queue_facts(item.measured),
         outcome=item.outcome,
         reason=item.reason,
@@ -181,11 +177,8 @@ def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
     return {name: getattr(measured, name) if measured else None for name in names}
 
 
-def _granted(host: Host, revision: int | None) -> dict[str, _Granted]:
-    """By allocation's name on the wire, the version that the document of the revision is of."""
-    if revision is None:
-        return {}
-    document = PublishedDocument.objects.filter(host=host, revision=revision).first()
+def _granted(document: PublishedDocument | None) -> dict[str, _Granted]:
+    """By allocation's name on the wire, the version that the document is of."""
     items = document.content["allocations"] if document else []
     policies = Policy.objects.select_related("resource").in_bulk(
         {item["policy"] for item in items}
@@ -228,27 +221,3 @@ def _promises(policy: Policy) -> dict[int, Promise]:
     if room is not None:
         promises = beside_host(promises, room)
     return dict(zip((item["allocation"] for item in policy.allocations), promises, strict=True))
-
-
-def _observed(allocations: Mapping[str, Allocation], report: ComplianceReport) -> dict[str, float]:
-    """The mean rates in stored samples over the agent's window, as a second witness."""
-    together: dict[tuple[float, float], list[Allocation]] = defaultdict(list)
-    names = {row.pk: name for name, row in allocations.items()}
-    for item in report.allocations:
-        if item.measured is not None and item.id in allocations:
-            row = allocations[item.id]
-            together[item.measured.window_s, row.resource.window_s].append(row)
-    found = {}
-    for (seconds, window_s), rows in together.items():
-        grid = grid_of(
-            report.reported_at - timedelta(seconds=seconds), report.reported_at, window_s
-        )
-        resources = list({row.resource_id: row.resource for row in rows}.values())
-        inventory = inventory_of(resources, rows)
-        for history in read_histories(resources, grid, inventory=inventory).values():
-            own = history.allocations
-            for row, rates in zip(own.rows, own.rate.T, strict=True):
-                known = rates[~np.isnan(rates)]
-                if len(known):
-                    found[names[row.pk]] = float(known.mean())
-    return found

@@ -43,7 +43,8 @@ class ComplianceRecord(models.Model):
     applied = models.JSONField(null=True)
     read_back = models.JSONField(null=True)
     measured = models.FloatField(null=True, help_text="By the agent, from the kernel's counters")
-    observed = models.FloatField(null=True, help_text="By the service, from stored samples")
+    # Written by the release before; `history.second_witness` reads it from samples now.
+    observed = models.FloatField(null=True)
     window_s = models.FloatField(null=True)
     sample_count = models.PositiveIntegerField(null=True)
     backlogged_samples = models.PositiveIntegerField(null=True)

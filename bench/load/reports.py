@@ -21,6 +21,7 @@ from enforcers.contract import (
 )
 from enforcers.version import VERSION
 from enforcers.wire_signatures import report_message
+from tests.advisor.agent_support import SUPPORT
 
 REPORT_S = 30.0
 _PLACE = datetime(2001, 2, 3, 4, 5, 6, 789123, UTC)
@@ -57,7 +58,8 @@ def report_of(host: str, document: PolicyDocument, at: datetime) -> ComplianceRe
         state=EnforcementState.ENFORCING,
         refusal=None,
         reports_dropped=0,
-        support=(),
+        # An agent that supports nothing would be sent nothing.
+        support=SUPPORT,
         allocations=tuple(map(_report_of, document.allocations)),
     )
 

@@ -70,9 +70,9 @@ def document(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     accept = request.headers.get("Accept", "")
     token = _token(request, now)
-    host = _host(token)
+    host, key = _agent(token)
     found = current_document(host=host, now=now, schema_version=document_version(accept))
-    signed = signed_for(found, host=host, key=_key(token), kind=signature_kind(accept))
+    signed = signed_for(found, host=host, key=key, kind=signature_kind(accept))
     return HttpResponse(encode_document(signed), content_type="application/json")
 
 
@@ -84,10 +84,10 @@ def report(request: HttpRequest) -> HttpResponse:
     _require_method(request, "POST")
     now = timezone.now()
     token = _token(request, now)
-    host = _host(token)
+    host, key = _agent(token)
     body = _body(request, most_bytes=MAX_REPORT_BYTES)
     taking: Callable[[], None] | None = None
-    if (key := _key(token)) is not None:
+    if key is not None:
         number = check_signature(body, header=request.headers.get(REPORT_HEADER, ""), key=key)
         taking = partial(take_number, number, key=key)
     count = accept_report(host=host, report=decode_report(body), now=now, take_number=taking)
@@ -129,22 +129,27 @@ def _token(request: HttpRequest, now: datetime) -> Token:
     return authenticate(authorization, scope=Scope.ENFORCE, now=now)
 
 
-def _key(token: Token) -> AgentKey | None:
-    """The keys that came with the token; None for an agent from before there were any."""
-    return AgentKey.objects.select_related("host").filter(token=token).first()
+def _agent(token: Token) -> tuple[Host, AgentKey | None]:
+    """Whose agent it is, and the keys that came with the token.
+
+    They are None for an agent from before there were any.
+    """
+    for key in AgentKey.objects.select_related("host__enforcer").filter(token=token):
+        return _enrolled(key.host), key
+    return _enrolled(token.host), None
 
 
 def _remembered_host(request: HttpRequest) -> Host:
     authorization = request.headers.get("Authorization", "")
-    return _host(_AGENTS.authenticate(authorization, now=timezone.now()))
+    return _enrolled(_AGENTS.authenticate(authorization, now=timezone.now()).host)
 
 
-def _host(token: Token) -> Host:
-    """The host that the token is bound to; it can speak for no other."""
-    if token.host is None or not hasattr(token.host, "enforcer"):
+def _enrolled(host: Host | None) -> Host:
+    """The host that a token is bound to; it can speak for no other."""
+    if host is None or not hasattr(host, "enforcer"):
         raise ForbiddenError("the token is bound to no enrolled host; enrol it: sluice enroll")
-    tell(host=token.host.name)
-    return token.host
+    tell(host=host.name)
+    return host
 
 
 def _body(request: HttpRequest, *, most_bytes: int) -> bytes:

@@ -15,6 +15,7 @@ from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
 from advisor.errors import ReportRefused
+from advisor.history.second_witness import observed_rates
 from advisor.models import ComplianceRecord, Enforcer, Resource
 from advisor.models.workload import allocation_id
 from enforcers.contract import (
@@ -303,7 +304,38 @@ def test_stored_samples_are_a_second_witness(cluster: Cluster) -> None:
         now=NOW,
     )
 
-    observed = ComplianceRecord.objects.order_by("workload__name").values_list(
-        "observed", flat=True
+    records = list(ComplianceRecord.objects.order_by("workload__name"))
+    observed = observed_rates(records)
+    assert [observed[one.pk] for one in records] == pytest.approx(list(rates.values()), rel=1e-6)
+
+
+def test_report_costs_no_reading_of_samples(cluster: Cluster) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        accept_report(
+            host=cluster.enrolment.host, report=report(cluster, [80.6 * MBIT, 0.0, 0.0]), now=NOW
+        )
+
+    assert ComplianceRecord.objects.count() == 3
+    assert not [one["sql"] for one in asked if "ingest_read_samples" in one["sql"]]
+
+
+def test_each_report_is_beside_the_samples_of_its_own_time(cluster: Cluster) -> None:
+    """Reports of one moment are read together; each is compared with its own window."""
+    slow = Phase(intervals=12, received={"p1": 10 * MBIT}, sent={"up0": 10 * MBIT})
+    fast = Phase(intervals=12, received={"p1": 40 * MBIT}, sent={"up0": 40 * MBIT})
+    send(
+        cluster.organisation,
+        net_lines("h1", [slow, fast], start=NOW - timedelta(seconds=240)),
+        now=NOW,
     )
-    assert list(observed) == pytest.approx(list(rates.values()), rel=1e-6)
+    for at in (NOW - timedelta(seconds=120), NOW):
+        accept_report(
+            host=cluster.enrolment.host,
+            report=replace(report(cluster, [1.0, 1.0, 1.0]), reported_at=at),
+            now=NOW,
+        )
+
+    records = list(ComplianceRecord.objects.filter(workload__name="web-1").order_by("reported_at"))
+    observed = observed_rates(records)
+    assert [observed[one.pk] for one in records] == pytest.approx([10 * MBIT, 40 * MBIT], rel=1e-6)
+    assert observed_rates(records[:1]) == pytest.approx({records[0].pk: 10 * MBIT}, rel=1e-6)

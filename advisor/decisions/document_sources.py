@@ -1,0 +1,115 @@
+"""What a host's document was composed from, so that nobody composes it again for nothing.
+
+Each agent asks every few seconds, and its document changes a few times a day. The `mark` of a
+document is a digest of the versions of all rows that it is made of: PostgreSQL writes a new
+version of a row at another place (`ctid`) and by another transaction (`xmin`) whenever the row is
+changed (manual, "System Columns"). So it is exact, nobody has to announce a change, and it costs
+one statement. A row that only moves, as by VACUUM FULL, costs one composing more.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from advisor.models import LimitScope
+from enforcers.version import VERSION
+
+_MARK = """
+    md5(concat_ws('|', %(version)s, enforcer.support::text, (
+        SELECT string_agg(ROW(
+                   attachment.id, attachment.ctid, attachment.xmin,
+                   resource.id, resource.ctid, resource.xmin,
+                   policy.id, policy.ctid, policy.xmin,
+                   rollout.id, rollout.ctid, rollout.xmin,
+                   former.id, former.ctid, former.xmin,
+                   released.id, released.ctid, released.xmin
+               )::text, ';' ORDER BY attachment.id)
+          FROM advisor_attachment AS attachment
+          JOIN advisor_resource AS resource ON resource.id = attachment.resource_id
+          LEFT JOIN LATERAL (
+                  SELECT id, ctid, xmin FROM advisor_policy
+                   WHERE resource_id = resource.id ORDER BY version DESC LIMIT 1
+               ) AS policy ON true
+          LEFT JOIN advisor_policyrollout AS rollout ON rollout.policy_id = policy.id
+          LEFT JOIN advisor_policy AS former ON former.id = rollout.former_id
+          LEFT JOIN advisor_rollouthost AS released
+               ON released.rollout_id = rollout.id AND released.host_id = attachment.host_id
+         WHERE attachment.host_id = enforcer.host_id
+    ), (
+        SELECT string_agg(ROW(
+                   allocation.id, allocation.ctid, allocation.xmin,
+                   workload.id, workload.ctid, workload.xmin
+               )::text, ';' ORDER BY allocation.id)
+          FROM advisor_allocation AS allocation
+          JOIN advisor_workload AS workload ON workload.id = allocation.workload_id
+         WHERE allocation.host_id = enforcer.host_id
+            -- Other hosts' parts of a limit are of concern where this host has one.
+            OR (allocation.limit_scope = %(pooled)s AND allocation.workload_id IN (
+                   SELECT workload_id FROM advisor_allocation
+                    WHERE host_id = enforcer.host_id AND limit_scope = %(pooled)s))
+    )))
+"""
+_VALUES = {"version": VERSION, "pooled": LimitScope.POOLED.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDocument:
+    """The newest revision of a host, which is still what would be composed, and its lease."""
+
+    revision: int
+    content: dict[str, Any]
+    lease_s: int
+    dry_run: bool
+
+
+def mark_of(host: int) -> str:
+    """Of what would be composed for the host now; taken before composing, it is never too new."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_MARK} FROM advisor_enforcer AS enforcer WHERE host_id = %(host)s",  # noqa: S608
+            {**_VALUES, "host": host},
+        )
+        (mark,) = cursor.fetchone()
+    return str(mark)
+
+
+def composed_as(revision: int, mark: str) -> str:
+    """What an enforcer's `composed_of` says of a revision that was composed from this."""
+    return f"{revision} {mark}"
+
+
+def pull(host: int, *, now: datetime) -> HeldDocument | None:
+    """Note that the host's agent asks; the document that it has if all it is made of is as it was.
+
+    The revision stands beside the mark, since who waits here for one who publishes sees what that
+    one wrote of the enforcer and not yet the document.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            WITH enforcer AS (
+                UPDATE advisor_enforcer SET last_pull_at = %(now)s WHERE host_id = %(host)s
+                RETURNING host_id, support, lease_s, dry_run, composed_of
+            )
+            SELECT document.revision, document.content::text, lease_s, dry_run
+              FROM enforcer
+              JOIN LATERAL (
+                      SELECT revision, content FROM advisor_publisheddocument
+                       WHERE host_id = enforcer.host_id ORDER BY revision DESC LIMIT 1
+                   ) AS document ON true
+             WHERE composed_of = document.revision::text || ' ' || {_MARK}
+            """,  # noqa: S608
+            {**_VALUES, "host": host, "now": now},
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    revision, content, lease_s, dry_run = row
+    return HeldDocument(
+        revision=revision, content=json.loads(content), lease_s=lease_s, dry_run=dry_run
+    )
