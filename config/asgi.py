@@ -41,10 +41,17 @@ def trusted_socket(application: Application) -> Application:
     return call
 
 
-_in_threads: Any = WSGIMiddleware(marked_ends(django_application), workers=THREADS)
+# The supervisor asks for the last one: a server with much to do is alive.
+_in_threads: Any = WSGIMiddleware(marked_ends(django_application), workers=THREADS + 1)
 # Forms have some room beside the files that people upload.
 _longest_bytes = max(settings.MAX_UPLOAD_BYTES, settings.MAX_BODY_BYTES) + 1024 * 1024
-_pages = WholeRequests(_in_threads, longest_bytes=_longest_bytes, as_they_come=SAMPLE_PATHS)
+_pages = WholeRequests(
+    _in_threads,
+    longest_bytes=_longest_bytes,
+    threads=THREADS,
+    as_they_come=SAMPLE_PATHS,
+    out_of_turn=["/ping"],
+)
 _writes: Application = Writes(_pages)
 if settings.LEAST_FREE_BYTES:
     _writes = FullDisk(_writes, settings.DATA_DIR.root, least_free_bytes=settings.LEAST_FREE_BYTES)

@@ -1,4 +1,4 @@
-"""An ASGI layer that gives a request to a thread once its body is there, and not before.
+"""An ASGI layer that gives a request to a thread once its body is there and a thread is free.
 
 A thread reads a body as it comes, so eight slow senders would leave none for anybody else.
 """
@@ -21,6 +21,7 @@ from ingest.asgi import (
     ServerScope,
     next_part,
 )
+from ingest.turns import NoTurnError, Turns
 from ingest.write_app import send_answer
 
 IN_MEMORY_BYTES = 64 * 1024
@@ -49,28 +50,45 @@ class WholeRequests:
         application: Application,
         *,
         longest_bytes: int,
+        threads: int,
         as_they_come: Collection[str] = (),
+        out_of_turn: Collection[str] = (),
         room: Room | None = None,
     ) -> None:
-        """At paths `as_they_come` who has no valid token is refused before a body is read."""
+        """At paths `as_they_come` who has no valid token is refused before a body is read.
+
+        Those `out_of_turn` wait for none of the `threads`: the application has one more for them.
+        """
         self._application = application
         self._as_they_come = frozenset(as_they_come)
         self._longest = longest_bytes
         self._room = room or Room()
+        self._out_of_turn = frozenset(out_of_turn)
+        self._turns = Turns(threads)
 
     async def __call__(self, scope: ServerScope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3)."""
         if scope["type"] != "http":
             return await self._application(scope, receive, send)
         if scope["path"] in self._as_they_come:
-            return await self._application(scope, _parts(receive), send)
+            try:
+                async with self._turns.turn():
+                    return await self._application(scope, _parts(receive), send)
+            except NoTurnError as error:
+                return await _refuse(_busy(error), send)
         try:
             first, more = await next_part(receive)
-            if not more:
+            if not more and scope["path"] in self._out_of_turn:
                 return await self._application(scope, _Kept(first, None), send)
+            if not more:
+                async with self._turns.turn(receive):
+                    return await self._application(scope, _Kept(first, None), send)
             with _Body(self._room) as body:
                 await self._fill(body, first, receive)
-                return await self._application(scope, _Kept(b"", body.file), send)
+                async with self._turns.turn(receive):
+                    return await self._application(scope, _Kept(b"", body.file), send)
+        except NoTurnError as error:
+            return await _refuse(_busy(error), send)
         except (_Refused, SenderStandsStillError) as error:
             return await _refuse(error, send)
         except ClientGoneError:
@@ -110,6 +128,10 @@ async def _refuse(error: Exception, send: Send) -> None:
 
 class _Refused(Exception):
     """Status, name and reason."""
+
+
+def _busy(error: NoTurnError) -> _Refused:
+    return _Refused(503, "busy", f"{error}; come again later")
 
 
 class _Body:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
+from psycopg.types.numeric import Int8
 
 from advisor.models import LimitScope
 from enforcers.version import VERSION
+from ingest.binary_cursor import prepared_cursor
 
 _MARK = """
-    md5(concat_ws('|', %(version)s, enforcer.support::text, (
+    md5(concat_ws('|', %(version)s::text, enforcer.support::text, (
         SELECT string_agg(ROW(
                    attachment.id, attachment.ctid, attachment.xmin,
                    resource.id, resource.ctid, resource.xmin,
@@ -47,11 +48,14 @@ _MARK = """
                )::text, ';' ORDER BY allocation.id)
           FROM advisor_allocation AS allocation
           JOIN advisor_workload AS workload ON workload.id = allocation.workload_id
-         WHERE allocation.host_id = enforcer.host_id
-            -- Other hosts' parts of a limit are of concern where this host has one.
-            OR (allocation.limit_scope = %(pooled)s AND allocation.workload_id IN (
-                   SELECT workload_id FROM advisor_allocation
-                    WHERE host_id = enforcer.host_id AND limit_scope = %(pooled)s))
+         WHERE allocation.id IN (
+                  SELECT id FROM advisor_allocation WHERE host_id = enforcer.host_id
+                   UNION
+                  -- Other hosts' parts of a limit are of concern where this host has one.
+                  SELECT other.id FROM advisor_allocation AS own
+                    JOIN advisor_allocation AS other ON other.workload_id = own.workload_id
+                   WHERE own.host_id = enforcer.host_id
+                     AND own.limit_scope = %(pooled)s AND other.limit_scope = %(pooled)s)
     )))
 """
 _VALUES = {"version": VERSION, "pooled": LimitScope.POOLED.value}
@@ -69,10 +73,10 @@ class HeldDocument:
 
 def mark_of(host: int) -> str:
     """Of what would be composed for the host now; taken before composing, it is never too new."""
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             f"SELECT {_MARK} FROM advisor_enforcer AS enforcer WHERE host_id = %(host)s",  # noqa: S608
-            {**_VALUES, "host": host},
+            {**_VALUES, "host": Int8(host)},
         )
         (mark,) = cursor.fetchone()
     return str(mark)
@@ -89,7 +93,7 @@ def pull(host: int, *, now: datetime) -> HeldDocument | None:
     The revision stands beside the mark, since who waits here for one who publishes sees what that
     one wrote of the enforcer and not yet the document.
     """
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             f"""
             WITH enforcer AS (
@@ -104,7 +108,7 @@ def pull(host: int, *, now: datetime) -> HeldDocument | None:
                    ) AS document ON true
              WHERE composed_of = document.revision::text || ' ' || {_MARK}
             """,  # noqa: S608
-            {**_VALUES, "host": host, "now": now},
+            {**_VALUES, "host": Int8(host), "now": now},
         )
         row = cursor.fetchone()
     if row is None:

@@ -70,7 +70,9 @@ def accept_report(
         )
     if take_number is not None:
         take_number()
-    held = PublishedDocument.objects.filter(host=host, revision=report.revision).first()
+    held: PublishedDocument | None = None
+    if report.revision is not None:
+        held = PublishedDocument.objects.filter(host=host, revision=report.revision).first()
     if held is None and report.revision is not None:
         reason = _never_published(host, report.revision)
         Enforcer.objects.filter(host=host).update(refusal=reason, last_report_at=now)
@@ -106,13 +108,7 @@ def _store(
     allocations = _allocations(host, report)
     granted = _granted(held)
     records = [
-        _record(
-            allocations[item.id],
-            report,
-            item,
-            written,
-            granted=granted.get(item.id),
-        )
+        _record(host, allocations[item.id], report, item, written, granted=granted.get(item.id))
         for item, written in zip(report.allocations, plain["allocations"], strict=True)
         # An allocation may be removed while the agent still enforces it.
         if item.id in allocations
@@ -125,13 +121,11 @@ def _allocations(host: Host, report: ComplianceReport) -> dict[str, Allocation]:
     """The host's allocations that the report is about, by their names on the wire."""
     keys = {pk: item.id for item in report.allocations if (pk := allocation_pk(item.id))}
     rows = Allocation.objects.filter(pk__in=keys, host=host).order_by()
-    found = {keys[row.pk]: row for row in rows.select_related("resource")}
-    for row in found.values():
-        row.host = host
-    return found
+    return {keys[row.pk]: row for row in rows.only("resource_id", "workload_id")}
 
 
 def _record(
+    host: Host,
     allocation: Allocation,
     report: ComplianceReport,
     item: AllocationReport,
@@ -139,12 +133,11 @@ def _record(
     *,
     granted: _Granted | None,
 ) -> ComplianceRecord:
-    host = allocation.host
     found = _judge(allocation, granted, item)
     return ComplianceRecord(
         organisation_id=host.organisation_id,
         host=host,
-        resource=allocation.resource,
+        resource_id=allocation.resource_id,
         workload_id=allocation.workload_id,
         policy=granted.policy if granted else None,
         allocation=allocation_id(allocation),
@@ -180,9 +173,10 @@ def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
 def _granted(document: PublishedDocument | None) -> dict[str, _Granted]:
     """By allocation's name on the wire, the version that the document is of."""
     items = document.content["allocations"] if document else []
-    policies = Policy.objects.select_related("resource").in_bulk(
-        {item["policy"] for item in items}
+    read = Policy.objects.select_related("resource").only(
+        "allocations", "capacity", "resource__capacity", "resource__kind", "resource__unit"
     )
+    policies = read.in_bulk({item["policy"] for item in items})
     found = {pk: _Granted(policy=one, promises=_promises(one)) for pk, one in policies.items()}
     return {item["id"]: found[item["policy"]] for item in items if item["policy"] in found}
 
@@ -190,9 +184,10 @@ def _granted(document: PublishedDocument | None) -> dict[str, _Granted]:
 def _judge(allocation: Allocation, granted: _Granted | None, item: AllocationReport) -> Compliance:
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
-    capacity = granted.policy.divided_capacity if granted else None
+    policy = granted.policy if granted else None
+    capacity = policy.divided_capacity if policy else None
     promise = granted.promises.get(allocation.pk) if granted else None
-    if capacity is None or promise is None:
+    if policy is None or capacity is None or promise is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
@@ -205,7 +200,7 @@ def _judge(allocation: Allocation, granted: _Granted | None, item: AllocationRep
             backlogged_samples=measured.backlogged_samples if measured else None,
         ),
         capacity=capacity,
-        unit=Unit(allocation.resource.unit),
+        unit=Unit(policy.resource.unit),
     )
 
 

@@ -28,6 +28,7 @@ class ChildSpec:
     `is_alive` answers whether it does anything, as `is_ready` does unless it is given: one that
     waits for somebody else, or mends its files, is alive and not ready. If it is not alive for
     `silent_timeout_s` it is started anew.
+    It gets the processor after those with a smaller `nice` (nice(2)), where all want it.
     It `needs` the children of these names, and is started and judged only while they work.
     A first start goes on without a child that is not essential.
     """
@@ -37,6 +38,7 @@ class ChildSpec:
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     user: ServiceUser | None = None
+    nice: int = 0
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 15.0
     ready_timeout_s: float = 60.0
@@ -64,7 +66,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 # Ctrl-C reaches the supervisor alone, which stops the children in order.
                 start_new_session=True,
-                preexec_fn=_dies_with_parent(spec.stop_signal),  # noqa: PLW1509  no threads here
+                preexec_fn=_before_start(spec),  # noqa: PLW1509  no threads here
                 **process_identity(spec.user),
             )
 
@@ -149,8 +151,19 @@ def _tail(log: Path) -> str:
     return "".join(f"\n    {line}" for line in lines)
 
 
+def _before_start(spec: ChildSpec) -> Callable[[], None]:
+    """What the child runs before the program."""
+    bind = _dies_with_parent(spec.stop_signal)
+
+    def begin() -> None:
+        bind()
+        os.nice(spec.nice)
+
+    return begin
+
+
 def _dies_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
-    """What the child runs before the program: Linux signals it when the supervisor is killed.
+    """Linux signals the child when the supervisor is killed.
 
     The library is loaded here, in the parent, because a forked child should not import.
     """

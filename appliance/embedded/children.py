@@ -24,6 +24,8 @@ DATABASE, QUEUE = "postgres", "valkey"
 WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
 WORKER_STOP_TIMEOUT_S = 30.0
+AFTER_THE_WEB_SERVER = 5
+"""What waits in a queue can wait; who asks and who sends has a deadline (weights of 3 to 1)."""
 # A loaded or emulated machine takes minutes to load the programs; who ends is seen at once.
 READY_TIMEOUT_S = 300.0
 
@@ -101,6 +103,7 @@ def _worker(data: DataDir, queue: WorkQueue, user: ServiceUser | None) -> ChildS
         "--without-mingle",
         environment=WORK_ENVIRONMENT | _names(user),
         user=user,
+        nice=AFTER_THE_WEB_SERVER,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
         is_ready=lambda: _worker_answers(name),
         needs=(DATABASE, QUEUE),

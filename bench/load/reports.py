@@ -21,7 +21,6 @@ from enforcers.contract import (
 )
 from enforcers.version import VERSION
 from enforcers.wire_signatures import report_message
-from tests.advisor.agent_support import SUPPORT
 
 REPORT_S = 30.0
 _PLACE = datetime(2001, 2, 3, 4, 5, 6, 789123, UTC)
@@ -50,6 +49,8 @@ class Reports:
 
 def report_of(host: str, document: PolicyDocument, at: datetime) -> ComplianceReport:
     """All is as it was wanted."""
+    from tests.advisor.agent_support import SUPPORT
+
     return ComplianceReport(
         host=host,
         revision=document.revision,

@@ -28,7 +28,7 @@ def django_body(environ: Environ, start_response: StartResponse) -> list[bytes]:
 
 def in_threads(application: Any) -> Application:
     middleware: Any = WSGIMiddleware(marked_ends(application))
-    return WholeRequests(middleware, longest_bytes=1000 * LIMIT_BYTES)
+    return WholeRequests(middleware, longest_bytes=1000 * LIMIT_BYTES, threads=8)
 
 
 wrapped = in_threads(ChunkedBody(django_body, max_body_bytes=LIMIT_BYTES))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import whole_requests
+from ingest import turns, whole_requests
 from ingest.asgi import ClientGoneError, SenderStandsStillError
 from ingest.whole_requests import IN_MEMORY_BYTES, Room, WholeRequests
 
@@ -65,7 +65,7 @@ def asked(
 @given(st.lists(st.binary(max_size=3 * IN_MEMORY_BYTES // 2), min_size=1, max_size=4))
 def test_body_arrives_as_it_was_sent(parts: list[bytes]) -> None:
     behind, room = Behind(), Room()
-    layer = WholeRequests(behind, longest_bytes=8 * IN_MEMORY_BYTES, room=room)
+    layer = WholeRequests(behind, longest_bytes=8 * IN_MEMORY_BYTES, threads=8, room=room)
 
     status, _ = asked(layer, *parts)
 
@@ -79,7 +79,7 @@ def test_body_arrives_as_it_was_sent(parts: list[bytes]) -> None:
 def test_body_that_is_cut_off_reaches_nobody(cut: list[Part]) -> None:
     behind, room = Behind(), Room()
 
-    status, _ = asked(WholeRequests(behind, longest_bytes=LONGEST, room=room), *cut)
+    status, _ = asked(WholeRequests(behind, longest_bytes=LONGEST, threads=8, room=room), *cut)
 
     assert status is None
     assert behind.bodies == []
@@ -88,7 +88,7 @@ def test_body_that_is_cut_off_reaches_nobody(cut: list[Part]) -> None:
 
 def test_sender_who_stands_still_is_told() -> None:
     behind = Behind()
-    layer = WholeRequests(behind, longest_bytes=LONGEST)
+    layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8)
 
     status, headers = asked(layer, b"half", SenderStandsStillError("nothing came for a minute"))
 
@@ -98,7 +98,7 @@ def test_sender_who_stands_still_is_told() -> None:
 def test_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     behind, clock = Behind(), iter(range(0, 1000, 10))
     monkeypatch.setattr(whole_requests.time, "monotonic", lambda: float(next(clock)))
-    layer = WholeRequests(behind, longest_bytes=LONGEST)
+    layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8)
 
     status, _ = asked(layer, *[b"x" * 100] * 50)
 
@@ -108,7 +108,7 @@ def test_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch)
 def test_body_that_comes_slowly_but_fast_enough_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     behind, clock = Behind(), iter(range(0, 1000, 10))
     monkeypatch.setattr(whole_requests.time, "monotonic", lambda: float(next(clock)))
-    layer = WholeRequests(behind, longest_bytes=64 * LONGEST)
+    layer = WholeRequests(behind, longest_bytes=64 * LONGEST, threads=8)
 
     status, _ = asked(layer, *[b"x" * 10 * whole_requests.LEAST_BYTES_PER_S] * 50)
 
@@ -118,7 +118,7 @@ def test_body_that_comes_slowly_but_fast_enough_arrives(monkeypatch: pytest.Monk
 
 def test_longer_body_than_any_is_refused_before_its_end() -> None:
     behind, room = Behind(), Room()
-    layer = WholeRequests(behind, longest_bytes=LONGEST, room=room)
+    layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8, room=room)
 
     status, headers = asked(layer, *[b"x" * IN_MEMORY_BYTES] * 5, b"", last=False)
 
@@ -129,7 +129,7 @@ def test_longer_body_than_any_is_refused_before_its_end() -> None:
 
 def test_long_bodies_have_room_together_and_short_ones_always() -> None:
     behind, room = Behind(), Room(most=2 * IN_MEMORY_BYTES, taken=2 * IN_MEMORY_BYTES)
-    layer = WholeRequests(behind, longest_bytes=LONGEST, room=room)
+    layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8, room=room)
 
     status, headers = asked(layer, b"x" * IN_MEMORY_BYTES, b"x")
     assert (status, headers[b"retry-after"]) == (503, b"10")
@@ -147,7 +147,7 @@ def test_disk_without_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_requests, "SpooledTemporaryFile", lambda max_size: FullFile())
     behind = Behind()
 
-    status, _ = asked(WholeRequests(behind, longest_bytes=LONGEST), b"a", b"b")
+    status, _ = asked(WholeRequests(behind, longest_bytes=LONGEST, threads=8), b"a", b"b")
 
     assert (status, behind.bodies) == (503, [])
 
@@ -156,8 +156,9 @@ def test_error_of_the_application_is_its_own() -> None:
     behind, room = Behind(), Room()
     behind.raises = RuntimeError("of the page")
 
+    layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8, room=room)
     with pytest.raises(RuntimeError, match="of the page"):
-        asked(WholeRequests(behind, longest_bytes=LONGEST, room=room), b"x" * LONGEST, b"")
+        asked(layer, b"x" * LONGEST, b"")
     assert room.taken == 0
 
 
@@ -168,14 +169,97 @@ def test_where_samples_come_in_a_body_is_handed_on_as_it_comes() -> None:
         seen.append(len((await receive())["body"]))
         await send({"type": "http.response.start", "status": 401, "headers": []})
 
-    layer = WholeRequests(refusing, longest_bytes=LONGEST, as_they_come=["/write"])
+    layer = WholeRequests(refusing, longest_bytes=LONGEST, threads=8, as_they_come=["/write"])
 
     assert asked(layer, b"first", b"second", path="/write")[0] == 401
     assert seen == [5]
 
 
 def test_where_samples_come_in_a_body_that_is_cut_off_raises_where_it_is_read() -> None:
-    layer = WholeRequests(Behind(), longest_bytes=LONGEST, as_they_come=["/write"])
+    layer = WholeRequests(Behind(), longest_bytes=LONGEST, threads=8, as_they_come=["/write"])
 
     with pytest.raises(ClientGoneError):
         asked(layer, b"half", None, path="/write")
+
+
+def test_request_whose_sender_went_while_it_waited_for_a_thread_is_left() -> None:
+    behind, gone, free = Behind(), asyncio.Event(), asyncio.Event()
+
+    async def held(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/slow":
+            await free.wait()
+        await behind(scope, receive, send)
+
+    async def scenario() -> None:
+        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1)
+        asked = [
+            asyncio.create_task(_ask_at(layer, path, gone)) for path in ("/slow", "/left", "/kept")
+        ]
+        await asyncio.sleep(0.01)
+        gone.set()
+        assert await asked[1] == []
+        free.set()
+        assert await asked[0] == await asked[2] == [200]
+
+    asyncio.run(asyncio.wait_for(scenario(), 10.0))
+
+    assert behind.bodies == [b"/slow", b"/kept"]
+
+
+def test_who_waits_too_long_for_a_thread_is_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns.Turns.__init__, "__kwdefaults__", {"longest_wait_s": 0.01})
+    free = asyncio.Event()
+
+    async def held(scope: Any, receive: Any, send: Any) -> None:
+        await free.wait()
+
+    async def scenario() -> None:
+        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1, as_they_come=["/write"])
+        first = asyncio.create_task(_ask_at(layer, "/slow", asyncio.Event()))
+        await asyncio.sleep(0)
+        for path in ("/kept", "/write"):
+            assert await _ask_at(layer, path, asyncio.Event()) == [503]
+        free.set()
+        await first
+
+    asyncio.run(asyncio.wait_for(scenario(), 10.0))
+
+
+def test_who_asks_whether_it_lives_waits_for_no_thread() -> None:
+    behind, free = Behind(), asyncio.Event()
+
+    async def held(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/slow":
+            await free.wait()
+        await behind(scope, receive, send)
+
+    async def scenario() -> None:
+        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1, out_of_turn=["/ping"])
+        slow = asyncio.create_task(_ask_at(layer, "/slow", asyncio.Event()))
+        await asyncio.sleep(0)
+        assert await _ask_at(layer, "/ping", asyncio.Event()) == [200]
+        free.set()
+        await slow
+
+    asyncio.run(asyncio.wait_for(scenario(), 10.0))
+
+    assert behind.bodies == [b"/ping", b"/slow"]
+
+
+async def _ask_at(layer: WholeRequests, path: str, gone: asyncio.Event) -> list[int]:
+    """The status of the answer to a body that has come; of `/left` the sender may be gone."""
+    sent: list[int] = []
+    parts = [{"type": "http.request", "body": path.encode(), "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if parts:
+            return parts.pop()
+        await (gone if path == "/left" else asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            sent.append(message["status"])
+
+    await layer({"type": "http", "path": path}, receive, send)
+    return sent

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from accounts.authentication import ForbiddenError, authenticate
+from accounts.authentication import ForbiddenError
 from accounts.json_answers import RequestError, answers_in_json
 from accounts.log_context import tell
-from accounts.models import Scope, Token
+from accounts.models import Scope
 from accounts.remembered_tokens import RememberedTokens
 from accounts.sealing import Unsealable
+from advisor.decisions.asking_agent import NO_HOST, AskingAgent, asking_agent
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
 from advisor.decisions.signing.documents import signed_for
@@ -30,7 +31,6 @@ from advisor.errors import (
     ExchangeUnavailable,
     ReportRefused,
 )
-from advisor.models import AgentKey
 from enforcers.contract import ContractError, decode_report, document_version, encode_document
 from enforcers.exchange import decode_exchange, encode_load
 from enforcers.limit_exchange import decode_told, encode_granted
@@ -69,10 +69,10 @@ def document(request: HttpRequest) -> HttpResponse:
     _require_method(request, "GET")
     now = timezone.now()
     accept = request.headers.get("Accept", "")
-    token = _token(request, now)
-    host, key = _agent(token)
-    found = current_document(host=host, now=now, schema_version=document_version(accept))
-    signed = signed_for(found, host=host, key=key, kind=signature_kind(accept))
+    agent = _agent(request, now)
+    version = document_version(accept)
+    found = current_document(host=agent.host, now=now, schema_version=version)
+    signed = signed_for(found, host=agent.host, key=agent.key, kind=signature_kind(accept))
     return HttpResponse(encode_document(signed), content_type="application/json")
 
 
@@ -83,14 +83,14 @@ def report(request: HttpRequest) -> HttpResponse:
     """POST: store a compliance report, signed if its host has a key for that."""
     _require_method(request, "POST")
     now = timezone.now()
-    token = _token(request, now)
-    host, key = _agent(token)
+    agent = _agent(request, now)
     body = _body(request, most_bytes=MAX_REPORT_BYTES)
     taking: Callable[[], None] | None = None
-    if key is not None:
+    if (key := agent.key) is not None:
         number = check_signature(body, header=request.headers.get(REPORT_HEADER, ""), key=key)
         taking = partial(take_number, number, key=key)
-    count = accept_report(host=host, report=decode_report(body), now=now, take_number=taking)
+    said = decode_report(body)
+    count = accept_report(host=agent.host, report=said, now=now, take_number=taking)
     return JsonResponse({"accepted": count})
 
 
@@ -124,30 +124,17 @@ def _require_method(request: HttpRequest, method: str) -> None:
         raise RequestError(405, "method_not_allowed", f"use {method} here, not {request.method}")
 
 
-def _token(request: HttpRequest, now: datetime) -> Token:
-    authorization = request.headers.get("Authorization", "")
-    return authenticate(authorization, scope=Scope.ENFORCE, now=now)
-
-
-def _agent(token: Token) -> tuple[Host, AgentKey | None]:
-    """Whose agent it is, and the keys that came with the token.
-
-    They are None for an agent from before there were any.
-    """
-    for key in AgentKey.objects.select_related("host__enforcer").filter(token=token):
-        return _enrolled(key.host), key
-    return _enrolled(token.host), None
+def _agent(request: HttpRequest, now: datetime) -> AskingAgent:
+    agent = asking_agent(request.headers.get("Authorization", ""), now=now)
+    tell(host=agent.host.name)
+    return agent
 
 
 def _remembered_host(request: HttpRequest) -> Host:
     authorization = request.headers.get("Authorization", "")
-    return _enrolled(_AGENTS.authenticate(authorization, now=timezone.now()).host)
-
-
-def _enrolled(host: Host | None) -> Host:
-    """The host that a token is bound to; it can speak for no other."""
+    host = _AGENTS.authenticate(authorization, now=timezone.now()).host
     if host is None or not hasattr(host, "enforcer"):
-        raise ForbiddenError("the token is bound to no enrolled host; enrol it: sluice enroll")
+        raise ForbiddenError(NO_HOST)
     tell(host=host.name)
     return host
 
