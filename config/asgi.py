@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from a2wsgi import WSGIMiddleware
 from django.conf import settings
 
 from config.request_log import logged_requests
@@ -16,6 +15,7 @@ from ingest.asgi import (
     within_time,
 )
 from ingest.full_disk import FullDisk
+from ingest.threaded_answers import ThreadedAnswers
 
 # Django is set up by it, so models can be imported after it.
 from ingest.whole_requests import WholeRequests
@@ -42,7 +42,7 @@ def trusted_socket(application: Application) -> Application:
 
 
 # The supervisor asks for the last one: a server with much to do is alive.
-_in_threads: Any = WSGIMiddleware(marked_ends(django_application), workers=THREADS + 1)
+_in_threads: Any = ThreadedAnswers(marked_ends(django_application), workers=THREADS + 1)
 # Forms have some room beside the files that people upload.
 _longest_bytes = max(settings.MAX_UPLOAD_BYTES, settings.MAX_BODY_BYTES) + 1024 * 1024
 _pages = WholeRequests(

@@ -40,8 +40,9 @@ from bench.load.fleet import SERIES, fill
 from bench.load.memory import Look, look
 from bench.load.reports import REPORT_S
 
-WARM_S = 90.0
-"""New series, hosts and resources cost more than all later; nothing of it is counted."""
+JOIN_S, WARM_S = 120.0, 180.0
+"""Hosts join one after the other. New series, hosts and resources cost more than all later; until
+the end of the second time nothing is counted."""
 LOOKED_EACH_S = 10.0
 EVERY_S = {"samples": SAMPLE_S, "document": POLL_S, "report": REPORT_S}
 
@@ -114,7 +115,7 @@ def _measure(folder: Path, hosts_count: int, minutes: float) -> list[Row]:
         counted_s, end_s = begin_s + WARM_S, begin_s + WARM_S + minutes * 60
         watch = _Watch(root, counted_s, end_s, _say)
         watch.start()
-        asyncio.run(play(hosts, begin_s=begin_s, end_s=end_s))
+        asyncio.run(play(hosts, begin_s=begin_s, end_s=end_s, join_s=JOIN_S))
         watch.join()
         evaluation = service.sluice("status")["health"]["evaluation"]
     answered = [one for host in hosts for one in host.answered if one.due_s >= counted_s]
@@ -171,7 +172,7 @@ def _say(words: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="after the first 90 s")
+    parser.add_argument("--minutes", type=float, default=10.0, help="after the first three")
     parser.add_argument(
         "--hosts", type=int, nargs="+", default=[1000],
         help=f"agents, each of which sends {SERIES} series; one fleet after the other",

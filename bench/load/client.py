@@ -59,9 +59,10 @@ class Host:
     def __post_init__(self) -> None:
         self._reports = Reports(self.keys.name, self.keys.report_key)
 
-    def turns(self, begin_s: float, end_s: float) -> list[Awaitable[None]]:
-        """Its three series of exchanges; hosts are spread over the period."""
+    def turns(self, begin_s: float, end_s: float, join_s: float) -> list[Awaitable[None]]:
+        """Its three series of exchanges; hosts join within `join_s`, spread over it."""
         shift = (self.number * 0.6180339887) % 1.0
+        begin_s += shift * join_s
         return [
             self._turns(what, _moments(begin_s + shift * every_s, end_s, every_s), ask)
             for what, every_s, ask in (
@@ -149,9 +150,9 @@ def _moments(first_s: float, end_s: float, every_s: float) -> Iterator[float]:
             due_s += every_s * int(behind_s / every_s)
 
 
-async def play(hosts: list[Host], *, begin_s: float, end_s: float) -> None:
-    """All hosts until the end (monotonic)."""
+async def play(hosts: list[Host], *, begin_s: float, end_s: float, join_s: float = 0.0) -> None:
+    """All hosts until the end (monotonic), which join evenly within the first `join_s`."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     # All may wait for an answer at once.
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    await asyncio.gather(*(turn for host in hosts for turn in host.turns(begin_s, end_s)))
+    await asyncio.gather(*(turn for host in hosts for turn in host.turns(begin_s, end_s, join_s)))
