@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg.types.numeric import Int8
@@ -58,6 +58,8 @@ _MARK = """
                      AND own.limit_scope = %(pooled)s AND other.limit_scope = %(pooled)s)
     )))
 """
+PULL_NOTED_EVERY = timedelta(seconds=30)
+"""So that most questions write nothing; a row with what an agent supports is some kB."""
 _VALUES = {"version": VERSION, "pooled": LimitScope.POOLED.value}
 
 
@@ -90,25 +92,25 @@ def composed_as(revision: int, mark: str) -> str:
 def pull(host: int, *, now: datetime) -> HeldDocument | None:
     """Note that the host's agent asks; the document that it has if all it is made of is as it was.
 
-    The revision stands beside the mark, since who waits here for one who publishes sees what that
-    one wrote of the enforcer and not yet the document.
+    Its revision stands beside the mark, so that the two are of one composing.
     """
     with prepared_cursor() as cursor:
         cursor.execute(
             f"""
-            WITH enforcer AS (
+            WITH noted AS (
                 UPDATE advisor_enforcer SET last_pull_at = %(now)s WHERE host_id = %(host)s
-                RETURNING host_id, support, lease_s, dry_run, composed_of
+                   AND (last_pull_at IS NULL OR last_pull_at < %(now)s - %(noted_every)s)
             )
             SELECT document.revision, document.content::text, lease_s, dry_run
-              FROM enforcer
+              FROM advisor_enforcer AS enforcer
               JOIN LATERAL (
                       SELECT revision, content FROM advisor_publisheddocument
                        WHERE host_id = enforcer.host_id ORDER BY revision DESC LIMIT 1
                    ) AS document ON true
-             WHERE composed_of = document.revision::text || ' ' || {_MARK}
+             WHERE enforcer.host_id = %(host)s
+               AND composed_of = document.revision::text || ' ' || {_MARK}
             """,  # noqa: S608
-            {**_VALUES, "host": Int8(host), "now": now},
+            {**_VALUES, "host": Int8(host), "now": now, "noted_every": PULL_NOTED_EVERY},
         )
         row = cursor.fetchone()
     if row is None:

@@ -44,7 +44,7 @@ class ComplianceRecord(models.Model):
     read_back = models.JSONField(null=True)
     measured = models.FloatField(null=True, help_text="By the agent, from the kernel's counters")
     # Written by the release before; `history.second_witness` reads it from samples now.
-    observed = models.FloatField(null=True)
+    observed = models.FloatField(null=True, help_text="By the service, from stored samples")
     window_s = models.FloatField(null=True)
     sample_count = models.PositiveIntegerField(null=True)
     backlogged_samples = models.PositiveIntegerField(null=True)

@@ -101,6 +101,7 @@ class Enforcer(models.Model):
     applied_revision = models.PositiveIntegerField(null=True, blank=True)
     # Revision and mark of the newest document (`decisions.document_sources`).
     composed_of = models.CharField(max_length=64, blank=True, default="", db_default="")
+    # Noted each half minute.
     last_pull_at = models.DateTimeField(null=True, blank=True)
     last_report_at = models.DateTimeField(null=True, blank=True)
 

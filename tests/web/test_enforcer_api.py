@@ -134,6 +134,9 @@ def test_document_is_never_kept_by_a_cache(enrolled: Enrolment) -> None:
 
 
 def test_pull_is_remembered(fleet: Fleet, enrolled: Enrolment) -> None:
+    before = fleet.now - timedelta(minutes=1)
+    Enforcer.objects.filter(host__name="kvm-02").update(last_pull_at=before)
+
     pull(enrolled.token)
 
     assert Enforcer.objects.get(host__name="kvm-02").last_pull_at == fleet.now

@@ -192,7 +192,15 @@ def test_asking_again_is_one_statement(
         document = current_document(host=cluster.enrolment.host, now=later)
 
     assert document.issued_at == later
-    assert Enforcer.objects.get().last_pull_at == later
+
+
+def test_when_the_agent_asked_is_noted_each_half_minute(cluster: Cluster) -> None:
+    noted = []
+    for seconds in (10, 30, 31, 40, 62):
+        current_document(host=cluster.enrolment.host, now=NOW + timedelta(seconds=seconds))
+        noted.append((Enforcer.objects.get().last_pull_at - NOW).total_seconds())
+
+    assert noted == [0, 0, 31, 31, 62]
 
 
 def test_all_that_is_read_to_compose_is_marked(cluster: Cluster) -> None:
