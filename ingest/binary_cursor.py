@@ -32,10 +32,14 @@ def binary_cursor() -> Iterator[CursorWrapper]:
 
 
 class _Prepared(psycopg.Cursor[Any]):
-    """Django's wrapper passes no such word on."""
+    """Django's connections prepare nothing, whatever a cursor is told."""
 
     def execute(self, query: Any, params: Any = None, **_given: Any) -> _Prepared:
-        return super().execute(query, params, prepare=True)
+        usual, self.connection.prepare_threshold = self.connection.prepare_threshold, 0
+        try:
+            return super().execute(query, params, prepare=True)
+        finally:
+            self.connection.prepare_threshold = usual
 
 
 @contextmanager

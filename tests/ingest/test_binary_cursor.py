@@ -6,8 +6,9 @@ import pytest
 from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 from psycopg import sql
+from psycopg.types.numeric import Int8
 
-from ingest.binary_cursor import binary_cursor, streamed
+from ingest.binary_cursor import binary_cursor, prepared_cursor, streamed
 
 pytestmark = pytest.mark.django_db
 
@@ -40,3 +41,27 @@ def test_bytes_come_back_as_they_went() -> None:
         cursor.execute("SELECT %s::bytea", [sent])
         assert cursor.fetchall() == [(sent,)]
     assert len(captured) == 1
+
+
+def test_prepared_statement_is_planned_once_for_all_values() -> None:
+    for number in (1, 2, 3):
+        with prepared_cursor() as cursor:
+            cursor.execute("SELECT %s + 40", [Int8(number)])
+            assert cursor.fetchone() == (number + 40,)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans + custom_plans FROM pg_prepared_statements"
+            " WHERE statement = 'SELECT $1 + 40'"
+        )
+        assert cursor.fetchall() == [(3,)]
+
+
+def test_statements_of_other_cursors_stay_unprepared() -> None:
+    with prepared_cursor() as cursor:
+        cursor.execute("SELECT 1")
+    for _ in range(10):
+        with binary_cursor() as cursor:
+            cursor.execute("SELECT %s::int + 41", [1])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%41%'")
+        assert cursor.fetchone() == (0,)
