@@ -209,7 +209,9 @@ def test_all_that_is_read_to_compose_is_marked(cluster: Cluster) -> None:
     roll_out(cluster)
     with CaptureQueriesContext(connection) as asked:
         publish_document(host=cluster.enrolment.host, now=NOW)
-    read = {table for one in asked for table in re.findall(r'(?:FROM|JOIN) "(\w+)"', one["sql"])}
+    read = {
+        table for one in asked for table in re.findall(r'(?:FROM|JOIN) "(\w+)"', one["sql"] or "")
+    }
     marked = set(
         re.findall(r"(?:FROM|JOIN) (\w+) AS|FROM (advisor_policy)", document_sources._MARK)
     )
