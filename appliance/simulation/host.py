@@ -358,17 +358,25 @@ class SimulatedHost:
             try:
                 restored = put_back(parts, by_force=True)
             except Killed:
+                # Whoever looks next goes on with what was begun.
+                self._found_are_defaults(self._ledger_on_disk())
                 self._end(ExitStack())
                 return False
-        if parts.ledger.lost is None:
-            # From now on the ledger tells, also where the kernel refused a write.
-            for path, group in self.kernel.groups.items():
-                if path.startswith(SUBTREE):
-                    group.found = dict(_NO_LIMITS)
+        self._found_are_defaults(parts.ledger)
         if restored.problems:
             return False
         self._truth.said_as_found(self.name, "a person", self.kernel.changed())
         return True
+
+    def _found_are_defaults(self, ledger: Ledger) -> None:
+        """From when the ledger tells again, also where the kernel refused a write.
+
+        What it tells while more is lost is what a person has begun to put to the defaults.
+        """
+        noted = {entry.thing for entry in ledger.entries()}
+        for path, group in self.kernel.groups.items():
+            if path.startswith(SUBTREE) and (ledger.lost is None or f"{path} io.max" in noted):
+                group.found = dict(_NO_LIMITS)
 
     # --- What is looked at
 
@@ -386,6 +394,9 @@ class SimulatedHost:
             issued_s = seconds_since(self._start, document.issued_at)
             is_kept = not self.is_busy and self._kept_revision() == document.revision
             self._truth.accepted(self.name, document, issued_s, is_kept=is_kept)
+
+    def _ledger_on_disk(self) -> Ledger:
+        return Ledger(self.disk.root / "ledger.json", boot_id=self._boot_id)
 
     def _kept_revision(self) -> int | None:
         """The revision that the host would hold after a loss of power."""
@@ -407,7 +418,7 @@ class SimulatedHost:
         self._truth.ledger(self.name, self._noted(), changed)
 
     def _noted(self) -> frozenset[tuple[str, str | None]]:
-        ledger = Ledger(self.disk.root / "ledger.json", boot_id=self._boot_id)
+        ledger = self._ledger_on_disk()
         return frozenset((entry.thing, entry.identity) for entry in ledger.entries())
 
     # --- What it is made of
