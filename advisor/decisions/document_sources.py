@@ -4,7 +4,8 @@ Each agent asks every few seconds, and its document changes a few times a day. T
 document is a digest of the versions of all rows that it is made of: PostgreSQL writes a new
 version of a row at another place (`ctid`) and by another transaction (`xmin`) whenever the row is
 changed (manual, "System Columns"). So it is exact, nobody has to announce a change, and it costs
-one statement. A row that only moves, as by VACUUM FULL, costs one composing more.
+one statement. A row that only moves, as by VACUUM FULL, costs one composing more. Of a rollout the
+columns count that say who has the version: what its guards found is written each few seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MARK = """
                    attachment.id, attachment.ctid, attachment.xmin,
                    resource.id, resource.ctid, resource.xmin,
                    policy.id, policy.ctid, policy.xmin,
-                   rollout.id, rollout.ctid, rollout.xmin,
+                   rollout.id, rollout.state, rollout.stage, rollout.sizes,
                    former.id, former.ctid, former.xmin,
                    released.id, released.ctid, released.xmin
                )::text, ';' ORDER BY attachment.id)

@@ -183,6 +183,17 @@ def test_part_of_a_limit_follows_the_other_host(cluster: Cluster) -> None:
     assert limits == [10 * MBIT, 20 * MBIT]
 
 
+def test_what_guards_of_a_rollout_find_composes_nothing(
+    cluster: Cluster, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    rollout = roll_out(cluster)
+    current_document(host=cluster.enrolment.host, now=NOW)
+    PolicyRollout.objects.filter(pk=rollout.pk).update(waits_for="too little is known yet")
+
+    with django_assert_num_queries(1):
+        current_document(host=cluster.enrolment.host, now=NOW)
+
+
 def test_asking_again_is_one_statement(
     cluster: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
