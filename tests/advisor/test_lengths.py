@@ -86,7 +86,7 @@ NAMED_BY_THE_PRODUCT = {
     "advisor.ComplianceRecord.allocation", "advisor.FailedWork.task",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",
     "advisor.AgentKey.salt", "advisor.AgentKey.public_key", "advisor.AgentKey.report_key",
-    "advisor.Enforcer.agent_version",
+    "advisor.Enforcer.agent_version", "advisor.Enforcer.composed_of",
     "advisor.Enforcer.enforcement_state", "advisor.Shard.kind", "advisor.Track.kind",
     "ingest.Series.source", "ingest.StatedFact.kind", "ingest.StatedFact.name",
     "ingest.UnknownMeasurement.measurement", "ingest.Import.digest", "ingest.Import.format",
