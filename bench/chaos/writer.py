@@ -19,6 +19,7 @@ def batch(host: str, at_ms: int, number: int) -> bytes:
     at = f"{at_ms}000000"
     lines = [
         f"diskio,host={host},name=sd{disk} reads={number}i,writes={number}i,"
+        f"read_bytes={4096 * number}i,write_bytes={4096 * number}i,"
         f"read_time={4 * number}i,write_time={4 * number}i,io_time={number}i,"
         f"weighted_io_time={2 * number}i {at}"
         for disk in "abcdefgh"[: ROWS_OF["diskio"]]
