@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from appliance.embedded.errors import ChildFailed
 from appliance.embedded.service_user import ServiceUser, process_identity
 from config.signing_keys import SIGNING_VARIABLES
+
+log = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 0.05
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -56,6 +59,7 @@ class Child:
         self.spec = spec
         self.started_at = time.monotonic()
         self._is_asked_to_stop = False
+        self._failure = ""
         with spec.log.open("ab") as log:
             self.process = subprocess.Popen(
                 spec.argv,
@@ -92,11 +96,24 @@ class Child:
 
     def is_ready(self) -> bool:
         """Whether it does its work."""
-        return self.spec.is_ready is None or self.spec.is_ready()
+        return self.spec.is_ready is None or self._says(self.spec.is_ready)
 
     def is_alive(self) -> bool:
         """Whether it does anything."""
-        return self.is_ready() if self.spec.is_alive is None else self.spec.is_alive()
+        return self.is_ready() if self.spec.is_alive is None else self._says(self.spec.is_alive)
+
+    def _says(self, question: Callable[[], bool]) -> bool:
+        """What a question says; one that fails, however it does, is one without an answer."""
+        try:
+            answer = question()
+        except Exception as error:  # noqa: BLE001  whatever a library raises
+            failure = f"{type(error).__name__}: {error}"
+            if failure != self._failure:
+                log.warning("%s cannot be asked: %s", self.spec.name, failure)
+            self._failure = failure
+            return False
+        self._failure = ""
+        return answer
 
     def request_stop(self) -> None:
         """Ask it to end, once: some programs take a second signal for haste."""

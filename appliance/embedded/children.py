@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.product_users import NO_OTHER_USERS, ProductUsers
@@ -113,7 +114,7 @@ def _worker(data: DataDir, queue: WorkQueue, user: ServiceUser | None) -> ChildS
 def _worker_answers(name: str) -> bool:
     try:
         return bool(app.control.ping(destination=[name], timeout=0.5, limit=1))
-    except (OperationalError, OSError):
+    except (OperationalError, RedisError, OSError):
         return False
 
 

@@ -379,3 +379,22 @@ def test_small_log_is_kept(tmp_path):
     trim_log(log)
 
     assert log.read_bytes() == b"x" * 11
+
+
+def test_question_that_fails_is_no_answer_and_ends_nothing(supervisor, spec, said):
+    """A client library may raise what nobody thought of, as redis did for a broken pipe."""
+    fails = [False]
+
+    def is_ready():
+        if fails[0]:
+            raise RuntimeError("Error 32 while writing to socket. Broken pipe.")
+        return True
+
+    supervisor.start(spec(SLEEPS, is_ready=is_ready, silent_timeout_s=0.05))
+    fails[0] = True
+
+    wait_for(lambda: supervisor.check() or len(said) == 1)
+    fails[0] = False
+    wait_for(lambda: supervisor.check() or len(said) == 2)
+
+    assert said[1] == "child works again"
