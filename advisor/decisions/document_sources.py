@@ -61,7 +61,7 @@ _MARK = """
 """
 PULL_NOTED_EVERY = timedelta(seconds=30)
 """So that most questions write nothing; a row with what an agent supports is some kB."""
-_VALUES = {"version": VERSION, "pooled": LimitScope.POOLED.value}
+_VALUES: dict[str, Any] = {"version": VERSION, "pooled": LimitScope.POOLED.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
