@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from psycopg.types.numeric import Int8
 
 from advisor.models import LimitScope
-from enforcers.version import VERSION
 from ingest.binary_cursor import prepared_cursor
 
 _MARK = """
@@ -61,7 +61,17 @@ _MARK = """
 """
 PULL_NOTED_EVERY = timedelta(seconds=30)
 """So that most questions write nothing; a row with what an agent supports is some kB."""
-_VALUES: dict[str, Any] = {"version": VERSION, "pooled": LimitScope.POOLED.value}
+
+
+def _release() -> str:
+    """Another one may compose otherwise; empty where the product is not installed as a package."""
+    try:
+        return version("sluice")
+    except PackageNotFoundError:
+        return ""
+
+
+_VALUES: dict[str, Any] = {"version": _release(), "pooled": LimitScope.POOLED.value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +110,7 @@ def pull(host: int, *, now: datetime) -> HeldDocument | None:
             f"""
             WITH noted AS (
                 UPDATE advisor_enforcer SET last_pull_at = %(now)s WHERE host_id = %(host)s
-                   AND (last_pull_at IS NULL OR last_pull_at < %(now)s - %(noted_every)s)
+                   AND (last_pull_at IS NULL OR last_pull_at < %(noted_before)s)
             )
             SELECT document.revision, document.content::text, lease_s, dry_run
               FROM advisor_enforcer AS enforcer
@@ -111,7 +121,7 @@ def pull(host: int, *, now: datetime) -> HeldDocument | None:
              WHERE enforcer.host_id = %(host)s
                AND composed_of = document.revision::text || ' ' || {_MARK}
             """,  # noqa: S608
-            {**_VALUES, "host": Int8(host), "now": now, "noted_every": PULL_NOTED_EVERY},
+            {**_VALUES, "host": Int8(host), "now": now, "noted_before": now - PULL_NOTED_EVERY},
         )
         row = cursor.fetchone()
     if row is None:
