@@ -257,6 +257,10 @@ class Enforcement:
     ) -> Attempt:
         try:
             plan, seen = self._look(target, desired)
+        except _OBSERVING_ERRORS as error:
+            # Nothing was tried: what is in the way is looked at again in the next pass.
+            return Attempt(plan=Plan(), made=(), seen={}, error=str(error))
+        try:
             if plan.changes or self._ledger.of(*target):
                 self._locks.hold(target, may_lack=not desired.allocations)
             if not plan.changes:

@@ -265,6 +265,24 @@ def test_failed_change_waits_before_it_is_tried_again(tc: FakeTc, rig: Rig) -> N
     assert set(outcomes(later).values()) == {Outcome.APPLIED}
 
 
+def test_device_that_cannot_be_looked_at_is_put_back_as_soon_as_it_can(
+    tc: FakeTc, rig: Rig
+) -> None:
+    """A look changes nothing, so nobody has to wait before the next one (simulation, seed 16)."""
+    before = tc.text("up0")
+    rig.enforcement.run(FIRST, previous=None, now_s=0.0)
+    tc.refuse = "show"
+    for pass_s in (10.0, 20.0, 40.0, 80.0):
+        assert rig.enforcement.run(None, previous=None, now_s=pass_s).problems
+    tc.refuse = None
+
+    there_again = rig.enforcement.run(None, previous=None, now_s=81.0)
+
+    assert there_again.problems == ()
+    assert tc.text("up0") == before
+    assert rig.ledger.entries() == ()
+
+
 COMMANDS_OF_FIRST = 10  # root, 4 classes, 3 queues, 2 filters
 
 
