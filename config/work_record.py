@@ -95,10 +95,11 @@ def keep_failed_task(
     reason = failure_reason(
         exception, soft_limit_s=sender.soft_time_limit, hard_limit_s=sender.time_limit
     )
-    work_figures.note_failure(task=short_name(sender))
     keep_failure(
         task=short_name(sender), subject=_subject(sender, args), reason=reason, now=timezone.now()
     )
+    # After the row, which people are shown: the queue that counts may be what failed.
+    work_figures.note_failure(task=short_name(sender))
     if isinstance(exception, SEEN_BY_PARENT):
         # Processes that are forked later must not inherit it.
         connection.close()
