@@ -18,12 +18,16 @@ AT_ONCE_BYTES = 256 * 1024
 class ThreadedAnswers(WSGIMiddleware):
     """`WSGIMiddleware` whose threads hand over the begin of an answer without waiting."""
 
+    def __init__(self, app: Any, *, workers: int) -> None:
+        # What is handed over at once and one more must have room.
+        super().__init__(app, workers=workers, send_queue_size=AT_ONCE + 2)
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request (ASGI 3)."""
-        assert self.send_queue_size > AT_ONCE
-        if scope["type"] == "http":
-            answer = _Answer(self.app, self.executor, self.send_queue_size)
-            await answer(scope, receive, send)
+        if scope["type"] != "http":
+            return await super().__call__(scope, receive, send)
+        answer = _Answer(self.app, self.executor, self.send_queue_size)
+        return await answer(scope, receive, send)
 
 
 class _Answer(WSGIResponder):
