@@ -10,6 +10,7 @@ from kombu import Queue
 import config.heartbeats  # noqa: F401
 import config.task_log  # noqa: F401
 import config.work_record  # noqa: F401
+from config.kept_connections import keep_connections
 from config.queues import LONGEST_TASK_S, QUEUES, QueueLimits, route
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -91,4 +92,5 @@ app.conf.update(
     timezone="UTC",
     worker_hijack_root_logger=False,
 )
+keep_connections(app)
 app.autodiscover_tasks(["ingest", "advisor", "web"])
