@@ -11,6 +11,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import task_postrun, task_prerun
+from celery.states import IGNORED, SUCCESS
 from django.db import close_old_connections, connections
 from psycopg.pq import TransactionStatus
 
@@ -22,7 +23,7 @@ def keep_connections(app: Celery) -> None:
 
 @task_prerun.connect(weak=False)
 def begin_with_a_good_one(*, sender: Any, **_: Any) -> None:
-    """One that is old (`conn_max_age`) is closed, and the first statement asks whether it lives."""
+    """One that is old (`conn_max_age`) is closed; the first statement asks whether it lives."""
     if not sender.request.is_eager:
         close_old_connections()
 
@@ -33,7 +34,7 @@ def end_a_doubtful_one(*, sender: Any, state: str | None = None, **_: Any) -> No
     if sender.request.is_eager:
         return
     for one in connections.all(initialized_only=True):
-        if state != "SUCCESS" or not _is_idle(one.connection):
+        if state not in (SUCCESS, IGNORED) or not _is_idle(one.connection):
             one.close()
 
 

@@ -34,6 +34,7 @@ from bench.load.figures import (
     evaluation_row,
     exchange_rows,
     held,
+    idle_row,
     memory_rows,
 )
 from bench.load.fleet import SERIES, fill
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 JOIN_S, WARM_S = 120.0, 180.0
 """Hosts join one after the other. New series, hosts and resources cost more than all later; until
 the end of the second time nothing is counted."""
+IDLE_S = 30.0
+"""After the start, before there is any host."""
 LOOKED_EACH_S = 10.0
 EVERY_S = {"samples": SAMPLE_S, "document": POLL_S, "report": REPORT_S}
 
@@ -110,10 +113,12 @@ def _measure(folder: Path, hosts_count: int, minutes: float) -> list[Row]:
         django.setup()
         from django.db import connection
 
+        root = _supervisor(folder)
+        time.sleep(IDLE_S)
+        idle = look(root, time.monotonic())
         secret, keys = fill(hosts_count, _say)
         connection.close()
         hosts = [Host(number, one, secret, service.port) for number, one in enumerate(keys)]
-        root = _supervisor(folder)
         begin_s = time.monotonic() + 1.0
         counted_s, end_s = begin_s + WARM_S, begin_s + WARM_S + minutes * 60
         watch = _Watch(root, counted_s, end_s, _say)
@@ -122,7 +127,11 @@ def _measure(folder: Path, hosts_count: int, minutes: float) -> list[Row]:
         watch.join()
         evaluation = _evaluation(service)
     answered = [one for host in hosts for one in host.answered if one.due_s >= counted_s]
-    return [*_exchanges(answered, hosts_count, minutes), *_of_product(watch, evaluation)]
+    return [
+        idle_row(idle),
+        *_exchanges(answered, hosts_count, minutes),
+        *_of_product(watch, evaluation),
+    ]
 
 
 def _exchanges(answered: list[Answered], hosts: int, minutes: float) -> list[Row]:

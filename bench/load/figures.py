@@ -16,6 +16,8 @@ PERIODS_S = {"samples": SAMPLE_S, "document": POLL_S, "report": REPORT_S}
 GOOD = {"samples": 204, "document": 200, "report": 200}
 CPU, MEMORY = "CPU of the product", "memory of the product at the end"
 LAG_S_ASKED = 15.0
+IDLE_MB_ASKED = 358.0
+"""Half of the 716 MB of 18 processes that were measured once."""
 GROWTH_ASKED = 0.05
 """The second half of the time may add so much to the memory of the first."""
 
@@ -61,6 +63,13 @@ def exchange_rows(found: Sequence[Held]) -> list[Row]:
         else:
             rows.append(not_measured(what, "s", f"< {period_s:g}", "none was answered"))
     return rows
+
+
+def idle_row(idle: Look) -> Row:
+    """What the product takes before anybody sends anything."""
+    note = f"PSS; the database {idle.database_bytes / MB:.0f}"
+    what = "memory of the product without hosts"
+    return at_most(what, "MB", IDLE_MB_ASKED, idle.bytes / MB, note)
 
 
 def memory_rows(looks: Sequence[Look]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Who waits for a thread has its turn in order, and loses it by going away."""
+"""Who waits for a thread has its turn, and loses it by going away."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ async def settled() -> None:
 class Door:
     """Senders at `at_once` turns: who was served, in order, and who went away before."""
 
-    def __init__(self, at_once: int) -> None:
-        self.turns = Turns(at_once)
+    def __init__(self, at_once: int, *, long_wait_s: float) -> None:
+        self.turns = Turns(at_once, long_wait_s=long_wait_s)
         self.served: list[int] = []
         self.gone: list[int] = []
         self.waiting: list[tuple[int, Sender]] = []
@@ -82,12 +82,12 @@ class Door:
 STEPS = st.lists(st.tuples(st.sampled_from(["come", "leave", "end"]), st.integers(0, 7)))
 
 
-@given(at_once=st.integers(1, 3), steps=STEPS)
-def test_turns_come_in_order_to_those_who_are_still_there(
-    at_once: int, steps: list[tuple[str, int]]
+@given(at_once=st.integers(1, 3), steps=STEPS, is_long=st.booleans())
+def test_next_turn_is_of_the_first_who_is_still_there_or_of_the_newest_while_that_takes_long(
+    at_once: int, steps: list[tuple[str, int]], *, is_long: bool
 ) -> None:
     async def scenario() -> None:
-        door = Door(at_once)
+        door = Door(at_once, long_wait_s=-1.0 if is_long else 60.0)
         expected, left = [], []
         for number, (step, which) in enumerate(steps):
             if step == "come":
@@ -99,13 +99,39 @@ def test_turns_come_in_order_to_those_who_are_still_there(
             await settled()
             ended = len(door.served) - len(door.within)
             while door.waiting and len(expected) - ended < at_once:
-                expected.append(door.waiting.pop(0)[0])
+                expected.append(door.waiting.pop(-1 if is_long else 0)[0])
             assert (door.served, door.gone) == (expected, left)
         await door.close()
         # Whoever was cut off, all turns are free again.
         for _ in range(at_once):
             await door.turns.turn().__aenter__()
-        assert door.turns._free.locked()
+        assert door.turns._free == 0
+
+    played(scenario)
+
+
+def test_queue_that_was_long_is_in_order_again_once_who_waited_for_long_is_served() -> None:
+    async def scenario() -> None:
+        door = Door(1, long_wait_s=0.05)
+        for number in range(3):
+            door.come(number)
+        await asyncio.sleep(0.1)
+        for number in (3, 4):
+            door.come(number)
+        for _ in range(4):
+            await settled()
+            door.end()
+        await settled()
+        # 0 had its turn at once; 1 has waited for long.
+        assert door.served == [0, 4, 3, 2, 1]
+        for number in (5, 6):
+            door.come(number)
+        for _ in range(2):
+            await settled()
+            door.end()
+        await settled()
+        assert door.served[5:] == [5, 6]
+        await door.close()
 
     played(scenario)
 

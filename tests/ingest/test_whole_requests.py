@@ -207,7 +207,8 @@ def test_request_whose_sender_went_while_it_waited_for_a_thread_is_left() -> Non
 
 
 def test_who_waits_too_long_for_a_thread_is_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns.Turns.__init__, "__kwdefaults__", {"longest_wait_s": 0.01})
+    defaults = {**turns.Turns.__init__.__kwdefaults__, "longest_wait_s": 0.01}
+    monkeypatch.setattr(turns.Turns.__init__, "__kwdefaults__", defaults)
     free = asyncio.Event()
 
     async def held(scope: Any, receive: Any, send: Any) -> None:
