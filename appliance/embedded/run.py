@@ -32,8 +32,6 @@ from appliance.embedded.service_manager import ServiceManager
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.valkey import valkey_answers, valkey_server
-from appliance.sample.fleet import ORGANISATION_NAME
-from appliance.sample.organisation import sample_hosts, send_history
 from config import env
 from config.paths import DataDir, DataDirError
 
@@ -191,6 +189,10 @@ def _start_product(
     )
     sample = None
     if options.with_sample:
+        # What plays it stays in memory for as long as the server runs.
+        from appliance.sample.fleet import ORGANISATION_NAME
+        from appliance.sample.organisation import sample_hosts, send_history
+
         say(f"sending the last hours of the organisation {ORGANISATION_NAME}")
         sample = sample_hosts(data)
         # Before anything is judged: what comes afterwards would be judged again, later.

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.number_checks import check_amount, check_positive
@@ -95,6 +94,9 @@ def fit_scalability(points: Sequence[LoadPoint]) -> Scalability | None:
     levels = np.array([point.outstanding_io for point in points])
     if len(np.unique(np.round(np.log2(levels)))) < ENOUGH_LEVELS:
         return None
+    # It takes 26 MB, and most processes of the product fit nothing.
+    from scipy.optimize import nnls
+
     per_io = levels / np.array([point.iops for point in points])
     table = np.stack([np.ones_like(levels), levels - 1, levels * (levels - 1)], axis=1)
     (base, linear, square), _ = nnls(table / per_io[:, None], np.ones_like(levels))

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from advisor.core.waterfill import Booleans, Floats
 
@@ -105,6 +104,9 @@ def _gap(series: Floats, donors: Floats, after: Booleans) -> tuple[float, float]
 
 def _weights(series: Floats, donors: Floats) -> Floats:
     """Those of the donors; (donors)."""
+    # It takes 26 MB, and most processes of the product need none of it.
+    from scipy.optimize import nnls
+
     # The last row is the sum of the weights.
     table = np.vstack([donors, np.full((1, donors.shape[1]), SUM_WEIGHT)])
     found, _ = nnls(table, np.append(series, SUM_WEIGHT))
