@@ -32,7 +32,10 @@ class ForbiddenError(Exception):
 
 
 class FindsToken(Protocol):
-    """Gives the token of a secret if it is neither revoked nor expired."""
+    """Gives the token of a secret if it is neither revoked nor expired.
+
+    Behind the wall of rows it says first whose rows it looks at (`accounts.row_wall`).
+    """
 
     def __call__(self, secret: str, *, now: datetime) -> Token | None: ...
 
@@ -47,8 +50,7 @@ def authenticate(
     secret = secret_of(authorization)
     if not secret:
         raise AuthenticationError('send "Authorization: Token <token>" with a token of Sluice')
-    show_secret(token_digest(secret))
-    token = (find or Token.objects.valid)(secret, now=now)
+    token = (find or _valid)(secret, now=now)
     if token is None:
         raise AuthenticationError("the token is unknown, revoked or expired")
     if token.scope not in _OPENS.get(scope, (scope,)):
@@ -56,6 +58,11 @@ def authenticate(
     _note_use(token, now)
     tell_token(token)
     return token
+
+
+def _valid(secret: str, *, now: datetime) -> Token | None:
+    show_secret(token_digest(secret))
+    return Token.objects.valid(secret, now=now)
 
 
 def tell_token(token: Token) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-_WALL = "sluice_row_wall"
-"""The attribute of a connection, so of a thread."""
+_WALL, _TOLD = "sluice_row_wall", "sluice_told"
+"""The attributes of a connection, so of a thread: the present wall, and what its session knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,10 @@ class _Told:
 class RowWall:
     """What the request on this connection sees; the database is told before the next statement."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: _Told | None = None) -> None:
+        """`told` is what the session may know from the request before."""
         self._wanted = NOTHING
-        self._told: _Told | None = None
+        self._told = told
         self._is_telling = False
 
     def show(self, seen: Seen) -> None:
@@ -67,6 +68,15 @@ class RowWall:
     @property
     def wanted(self) -> Seen:
         return self._wanted
+
+    @property
+    def lasting(self) -> _Told | None:
+        """What the session knows beyond this request.
+
+        Of a person or a secret it is told anew: memberships change.
+        """
+        told = self._told
+        return told if told is not None and told.seen.organisation is not None else None
 
     def tell(self) -> None:
         """Tell the database now, unless it still knows."""
@@ -114,13 +124,14 @@ def _statements(seen: Seen) -> str:
 @contextmanager
 def walled() -> Iterator[RowWall]:
     """Within, statements on this thread's connection see nothing until somebody is shown."""
-    wall = RowWall()
+    wall = RowWall(getattr(connection, _TOLD, None))
     setattr(connection, _WALL, wall)
     try:
         with connection.execute_wrapper(wall):
             yield wall
     finally:
         setattr(connection, _WALL, None)
+        setattr(connection, _TOLD, wall.lasting)
 
 
 def look_as(user: int) -> None:

@@ -11,6 +11,7 @@ from django.db.models import Model
 from accounts.authentication import ForbiddenError, authenticate
 from accounts.models import Scope, Token
 from accounts.models.token import token_digest
+from accounts.row_wall import look_at, show_secret
 from advisor.models import AgentKey, Enforcer
 from ingest.binary_cursor import prepared_cursor
 from ingest.models import Host
@@ -62,6 +63,26 @@ _ASK = f"""
 """  # noqa: S608
 
 
+_organisations: dict[str, int] = {}
+"""Of tokens, by their digests. A token never changes its organisation; whether it is valid, the
+database is asked each time."""
+_MOST_REMEMBERED = 20_000
+
+
+def _show(digest: str) -> None:
+    """Whose rows are looked at. An organisation needs no statement where it was the last one."""
+    if (organisation := _organisations.get(digest)) is not None:
+        look_at(organisation)
+    else:
+        show_secret(digest)
+
+
+def _remember(digest: str, token: Token) -> None:
+    if len(_organisations) >= _MOST_REMEMBERED:
+        _organisations.clear()
+    _organisations[digest] = token.organisation_id
+
+
 def asking_agent(authorization: str, *, now: datetime) -> AskingAgent:
     """Who asks with this Authorization header; it can speak for no other host.
 
@@ -71,8 +92,10 @@ def asking_agent(authorization: str, *, now: datetime) -> AskingAgent:
 
     def look(secret: str, *, now: datetime) -> Token | None:
         nonlocal found
+        digest = token_digest(secret)
+        _show(digest)
         with prepared_cursor() as cursor:
-            cursor.execute(_ASK, [token_digest(secret), now])
+            cursor.execute(_ASK, [digest, now])
             row = cursor.fetchone()
         if row is None:
             return None
@@ -84,6 +107,7 @@ def asking_agent(authorization: str, *, now: datetime) -> AskingAgent:
             if key is not None:
                 key.host = host
             found = AskingAgent(host=host, key=key)
+            _remember(digest, token)
         return token
 
     authenticate(authorization, scope=Scope.ENFORCE, now=now, find=look)

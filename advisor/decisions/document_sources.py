@@ -10,7 +10,6 @@ columns count that say who has the version: what its guards found is written eac
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -79,7 +78,8 @@ class HeldDocument:
     """The newest revision of a host, which is still what would be composed, and its lease."""
 
     revision: int
-    content: dict[str, Any]
+    text: str
+    """JSON."""
     lease_s: int
     dry_run: bool
 
@@ -126,7 +126,5 @@ def pull(host: int, *, now: datetime) -> HeldDocument | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    revision, content, lease_s, dry_run = row
-    return HeldDocument(
-        revision=revision, content=json.loads(content), lease_s=lease_s, dry_run=dry_run
-    )
+    revision, text, lease_s, dry_run = row
+    return HeldDocument(revision=revision, text=text, lease_s=lease_s, dry_run=dry_run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -86,28 +87,41 @@ def current_document(
 
     An agent of a former version is sent one that it can read.
     """
+    held = held_document(host=host, now=now)
+    return leased(held, host=host, issued_at=now, schema_version=schema_version)
+
+
+def held_document(*, host: Host, now: datetime) -> HeldDocument:
+    """The newest revision for the host, composed anew if something of it has changed."""
     held = pull(host.pk, now=now)
-    if held is None:
-        published = publish_document(host=host, now=now)
-        held = HeldDocument(
-            revision=published.revision,
-            content=published.content,
-            lease_s=host.enforcer.lease_s,
-            dry_run=host.enforcer.dry_run,
-        )
+    if held is not None:
+        return held
+    published = publish_document(host=host, now=now)
+    return HeldDocument(
+        revision=published.revision,
+        text=json.dumps(published.content),
+        lease_s=host.enforcer.lease_s,
+        dry_run=host.enforcer.dry_run,
+    )
+
+
+def leased(
+    held: HeldDocument, *, host: Host, issued_at: datetime, schema_version: int
+) -> PolicyDocument:
+    """The document with a lease from this moment."""
+    content = json.loads(held.text)
     return PolicyDocument(
         schema_version=schema_version,
         host=host.name,
         revision=held.revision,
-        issued_at=now,
-        expires_at=now + timedelta(seconds=held.lease_s),
+        issued_at=issued_at,
+        expires_at=issued_at + timedelta(seconds=held.lease_s),
         dry_run=held.dry_run,
         resources=tuple(
-            decode(ResourceSpec, item, may_lack_defaults=True)
-            for item in held.content["resources"]
+            decode(ResourceSpec, item, may_lack_defaults=True) for item in content["resources"]
         ),
-        allocations=tuple(_read_allocation(item) for item in held.content["allocations"]),
-        pools=tuple(decode(WirePool, item) for item in held.content.get("pools", ())),
+        allocations=tuple(_read_allocation(item) for item in content["allocations"]),
+        pools=tuple(decode(WirePool, item) for item in content.get("pools", ())),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.db.utils import ProgrammingError
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Membership, Organisation, Token
 from accounts.row_wall import NOTHING, Seen, lifted, look_as, look_at, show_secret, walled
@@ -194,14 +195,79 @@ def test_a_new_connection_is_told_too() -> None:
         assert _told() == before == ("own", "7")
 
 
+@pytest.mark.django_db(transaction=True)
+def test_organisation_that_the_session_was_told_is_not_told_again_in_the_next_request() -> None:
+    with _on_one_connection():
+        with walled():
+            look_at(7)
+            _told()
+        with walled(), CaptureQueriesContext(connection) as queries:
+            look_at(7)
+            assert _told() == ("own", "7")
+        with walled():
+            look_at(8)
+            assert _told() == ("own", "8")
+
+    assert not [one for one in queries if "set_config" in one["sql"]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_next_request_sees_nothing_of_the_one_before_until_it_says_who_asks() -> None:
+    with _on_one_connection():
+        with walled():
+            look_at(7)
+            _told()
+        with walled():
+            assert _told() == ("own", "")
+        with walled():
+            assert _told() == ("own", "")
+            look_at(7)
+            assert _told() == ("own", "7")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_organisation_that_was_told_in_a_transaction_that_failed_is_told_again() -> None:
+    with _on_one_connection():
+        with suppress(_Failure), walled(), transaction.atomic():
+            look_at(7)
+            _told()
+            raise _Failure
+        with walled():
+            look_at(7)
+            assert _told() == ("own", "7")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_person_is_told_anew_in_each_request_for_memberships_change(
+    django_user_model: type,
+) -> None:
+    one, other = (make_tenant(slug).organisation for slug in ("first", "second"))
+    person = django_user_model.objects.create_user("alice")  # type: ignore[attr-defined]
+    Membership.objects.create(organisation=one, user=person)
+    with _on_one_connection():
+        with walled():
+            look_as(person.pk)
+            assert _told() == ("own", str(one.pk))
+        Membership.objects.update(organisation=other)
+        with walled():
+            look_as(person.pk)
+            assert _told() == ("own", str(other.pk))
+
+
 @contextmanager
 def _in_a_request() -> Iterator[None]:
     """With real transactions, so what was told may be kept."""
+    with _on_one_connection(), walled():
+        yield
+
+
+@contextmanager
+def _on_one_connection() -> Iterator[None]:
+    """Which is closed in the end, for what was told stays with it."""
     try:
-        with override_settings(HAS_ROW_WALLS=True), walled():
+        with override_settings(HAS_ROW_WALLS=True):
             yield
     finally:
-        # What was told stays with the connection.
         connection.close()
 
 

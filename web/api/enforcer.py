@@ -18,9 +18,8 @@ from accounts.models import Scope
 from accounts.remembered_tokens import RememberedTokens
 from accounts.sealing import Unsealable
 from advisor.decisions.asking_agent import NO_HOST, AskingAgent, asking_agent
-from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
-from advisor.decisions.signing.documents import signed_for
+from advisor.decisions.signing.given import given_document
 from advisor.decisions.signing.reports import check_signature, take_number
 from advisor.decisions.told_figures import KEPT_S
 from advisor.decisions.window_exchange import share_limits, share_load
@@ -31,10 +30,10 @@ from advisor.errors import (
     ExchangeUnavailable,
     ReportRefused,
 )
-from enforcers.contract import ContractError, decode_report, document_version, encode_document
+from enforcers.contract import ContractError, decode_report
 from enforcers.exchange import decode_exchange, encode_load
 from enforcers.limit_exchange import decode_told, encode_granted
-from enforcers.wire_signatures import REPORT_HEADER, signature_kind
+from enforcers.wire_signatures import REPORT_HEADER
 from ingest.models import Host
 
 MAX_REPORT_BYTES = 1024 * 1024
@@ -68,12 +67,9 @@ def document(request: HttpRequest) -> HttpResponse:
     """GET: the host's policy document, signed and with a fresh lease."""
     _require_method(request, "GET")
     now = timezone.now()
-    accept = request.headers.get("Accept", "")
     agent = _agent(request, now)
-    version = document_version(accept)
-    found = current_document(host=agent.host, now=now, schema_version=version)
-    signed = signed_for(found, host=agent.host, key=agent.key, kind=signature_kind(accept))
-    return HttpResponse(encode_document(signed), content_type="application/json")
+    body = given_document(agent, accept=request.headers.get("Accept", ""), now=now)
+    return HttpResponse(body, content_type="application/json")
 
 
 @csrf_exempt
