@@ -186,6 +186,9 @@ class Agent:
                 held=held.document if held else None,
                 now=moment.now,
             )
+            if held is not None and held.document is document:
+                # The very one of before, and its lease goes on.
+                return None
             if held is None or held.document.revision != document.revision:
                 about = {"revision": document.revision, **of_newest_exchange()}
                 log.info("policy accepted", extra=about)

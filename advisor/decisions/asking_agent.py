@@ -102,7 +102,7 @@ def asking_agent(authorization: str, *, now: datetime) -> AskingAgent:
         values = list(row)
         token, host = _TOKEN.read(values), _HOST.read(values)
         enforcer, key = _ENFORCER.read(values), _KEY.read(values)
-        if host is not None and enforcer is not None:
+        if token is not None and host is not None and enforcer is not None:
             host.enforcer = enforcer
             if key is not None:
                 key.host = host

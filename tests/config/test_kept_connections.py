@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -98,11 +99,15 @@ def test_worker_has_one_session_a_process_for_many_tasks(log: Path) -> None:
     with worker(log, "evaluate"):
         for number in range(1, 7):
             detect_everywhere.delay()
-            wait_for(lambda done=number: log.read_text().count(DONE) == done, log)
+            wait_for(partial(_has_done, log, number), log)
             seen |= _others()
 
     # Two processes, and their parent.
     assert 1 <= len(seen) <= 3
+
+
+def _has_done(log: Path, times: int) -> bool:
+    return log.read_text().count(DONE) == times
 
 
 def _others() -> set[int]:

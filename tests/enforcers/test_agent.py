@@ -30,6 +30,35 @@ def test_policy_is_pulled_applied_and_reported(bench: Bench) -> None:
     assert bench.last.allocations[0].measured is None
 
 
+def test_document_that_comes_again_is_not_written_again(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    kept = bench.directory / "policy.json"
+    kept.unlink()
+
+    for _ in range(3):
+        bench.tick()
+
+    assert not kept.exists()
+    assert bench.last.refusal is None
+    assert bench.is_enforced
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    assert kept.exists()
+
+
+def test_lease_of_a_document_that_comes_again_and_again_ends(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+
+    for _ in range(90):
+        bench.tick()
+
+    assert bench.is_as_found
+    assert bench.last.state is EnforcementState.EXPIRED
+    assert "does the service renew it" in (bench.last.refusal or "")
+
+
 def test_next_report_has_the_measured_rate(bench: Bench) -> None:
     bench.publish(vnic(1, 75e6))
     bench.tick()

@@ -60,6 +60,32 @@ def test_renewed_document_is_the_one_that_was_sent(version: int, change: dict[st
     assert again.allocations is first.allocations
 
 
+@given(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=1))
+def test_document_that_comes_again_is_the_very_same(order: list[float]) -> None:
+    reader = DocumentReader(KEY)
+    former: tuple[bytes, PolicyDocument] | None = None
+
+    for minutes in order:
+        data = renewed(minutes)
+        found = reader.read(data)
+        assert found == decode_document(data)
+        if former is not None:
+            assert (found is former[1]) is (data == former[0])
+        former = data, found
+
+
+def test_document_that_is_refused_does_not_take_the_place_of_the_one_before() -> None:
+    reader = DocumentReader(KEY)
+    good = reader.read(renewed())
+    altered = renewed(2.0).replace(b'"signature":"', b'"signature":"0')
+
+    for _ in range(2):
+        with pytest.raises(EnforcerError):
+            reader.read(altered)
+
+    assert reader.read(renewed()) is good
+
+
 def test_document_with_other_allocations_is_read_anew() -> None:
     reader = DocumentReader(KEY)
     reader.read(renewed())

@@ -3,12 +3,13 @@
     document_server.py PORT FOLDER
 
 FOLDER/document is answered to every pull, status 503 if it is not there; reports become
-FOLDER/report-0001 and so on. Where FOLDER/lease-s has a number of seconds, each pull renews the
-lease, as a service does.
+FOLDER/report-0001 and so on. Where FOLDER/lease-s has a number of seconds, the lease is renewed
+each 30th part of it, half a minute at most, as by a service.
 """
 
 import socketserver
 import sys
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
@@ -47,13 +48,15 @@ class Service(BaseHTTPRequestHandler):
 
 
 def renewed(document: bytes) -> bytes:
-    """With a lease from now on, if leases are renewed."""
+    """With a lease from the last round moment on, if leases are renewed."""
     lease = FOLDER / "lease-s"
     if not lease.exists():
         return document
-    now = datetime.now(UTC)
-    ends = now + timedelta(seconds=float(lease.read_text()))
-    given = replace(decode_document(document), issued_at=now, expires_at=ends)
+    lease_s = float(lease.read_text())
+    each_s = min(30.0, lease_s / 30)
+    begins = datetime.fromtimestamp(time.time() // each_s * each_s, UTC)
+    ends = begins + timedelta(seconds=lease_s)
+    given = replace(decode_document(document), issued_at=begins, expires_at=ends)
     return encode_document(sign(given, (FOLDER / "signing-key").read_bytes()))
 
 

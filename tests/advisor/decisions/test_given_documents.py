@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from advisor.decisions.decide import approve
 from advisor.decisions.document_sources import HeldDocument
 from advisor.decisions.enrolment import enroll
 from advisor.decisions.signing import given as module
+from advisor.decisions.signing.documents import signed_for
 from advisor.decisions.signing.given import GivenDocuments, given_document, round_moment
 from advisor.models import AgentKey, Enforcer
 from enforcers import ed25519
@@ -62,8 +64,10 @@ def test_what_is_kept_is_the_newest_of_each_key_and_has_a_limit(
     for key in range(4):
         for revision in range(4):
             facts = (held(revision), 5, BEGIN)
-            known, body = newest.get(key, (None, None))
-            assert documents.find(key, facts) == (body if known == facts else None)
+            expected = newest.get(key)
+            assert documents.find(key, facts) == (
+                expected[1] if expected is not None and expected[0] == facts else None
+            )
 
 
 def held(revision: int) -> HeldDocument:
@@ -113,10 +117,12 @@ def test_document_is_signed_once_in_that_time(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signed: list[PolicyDocument] = []
-    sign = module.signed_for
-    monkeypatch.setattr(
-        module, "signed_for", lambda one, **rest: signed.append(one) or sign(one, **rest)
-    )
+
+    def sign(document: PolicyDocument, **rest: Any) -> PolicyDocument:
+        signed.append(document)
+        return signed_for(document, **rest)
+
+    monkeypatch.setattr(module, "signed_for", sign)
 
     for after_s in (0.0, 10.0, 20.0, 30.0, 40.0, 50.0):
         ask(cluster, after_s)
