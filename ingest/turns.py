@@ -20,6 +20,8 @@ from typing import Any
 from ingest.asgi import ClientGoneError, Receive
 
 LONGEST_WAIT_S = 30.0
+LONG_WAIT_S = 5.0
+"""Agents give up after 10 s. A queue that is shorter ends by itself, and nobody is left out."""
 
 
 class NoTurnError(Exception):
@@ -30,7 +32,11 @@ class Turns:
     """So many at once: in the order in which they came, or while that takes long the newest."""
 
     def __init__(
-        self, at_once: int, *, longest_wait_s: float = LONGEST_WAIT_S, long_wait_s: float = 1.0
+        self,
+        at_once: int,
+        *,
+        longest_wait_s: float = LONGEST_WAIT_S,
+        long_wait_s: float = LONG_WAIT_S,
     ) -> None:
         self._free = at_once
         self._longest_wait_s, self._long_wait_s = longest_wait_s, long_wait_s
