@@ -23,6 +23,10 @@ from ingest.write_app import Writes
 
 THREADS = 8
 """Of one process; so many pages are made at once."""
+AGENTS = "/api/v1/enforcer/"
+AGENT_THREADS = 3
+"""For agents. However many ask, people have their own threads; and more that compute at once only
+take the interpreter from each other: of two processors more is not to be had."""
 SAMPLE_PATHS = ("/api/v2/write", "/write", "/api/v1/write", "/v1/metrics")
 _FORWARDED = (b"x-forwarded-proto", b"https")
 
@@ -42,7 +46,9 @@ def trusted_socket(application: Application) -> Application:
 
 
 # The supervisor asks for the last one: a server with much to do is alive.
-_in_threads: Any = ThreadedAnswers(marked_ends(django_application), workers=THREADS + 1)
+_in_threads: Any = ThreadedAnswers(
+    marked_ends(django_application), workers=THREADS + AGENT_THREADS + 1
+)
 # Forms have some room beside the files that people upload.
 _longest_bytes = max(settings.MAX_UPLOAD_BYTES, settings.MAX_BODY_BYTES) + 1024 * 1024
 _pages = WholeRequests(
@@ -51,6 +57,7 @@ _pages = WholeRequests(
     threads=THREADS,
     as_they_come=SAMPLE_PATHS,
     out_of_turn=["/ping"],
+    apart={AGENTS: AGENT_THREADS},
 )
 _writes: Application = Writes(_pages)
 if settings.LEAST_FREE_BYTES:

@@ -6,7 +6,7 @@ A thread reads a body as it comes, so eight slow senders would leave none for an
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
@@ -53,11 +53,14 @@ class WholeRequests:
         threads: int,
         as_they_come: Collection[str] = (),
         out_of_turn: Collection[str] = (),
+        apart: Mapping[str, int] | None = None,
         room: Room | None = None,
     ) -> None:
         """At paths `as_they_come` who has no valid token is refused before a body is read.
 
         Those `out_of_turn` wait for none of the `threads`: the application has one more for them.
+        Requests whose paths begin alike may be kept `apart`: they have so many threads of their
+        own, and wait for these alone.
         """
         self._application = application
         self._as_they_come = frozenset(as_they_come)
@@ -65,6 +68,7 @@ class WholeRequests:
         self._room = room or Room()
         self._out_of_turn = frozenset(out_of_turn)
         self._turns = Turns(threads)
+        self._apart = [(begin, Turns(own)) for begin, own in (apart or {}).items()]
 
     async def __call__(self, scope: ServerScope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3)."""
@@ -80,12 +84,13 @@ class WholeRequests:
             first, more = await next_part(receive)
             if not more and scope["path"] in self._out_of_turn:
                 return await self._application(scope, _Kept(first, None), send)
+            turns = self._turns_of(scope["path"])
             if not more:
-                async with self._turns.turn(receive):
+                async with turns.turn(receive):
                     return await self._application(scope, _Kept(first, None), send)
             with _Body(self._room) as body:
                 await self._fill(body, first, receive)
-                async with self._turns.turn(receive):
+                async with turns.turn(receive):
                     return await self._application(scope, _Kept(b"", body.file), send)
         except NoTurnError as error:
             return await _refuse(_busy(error), send)
@@ -93,6 +98,10 @@ class WholeRequests:
             return await _refuse(error, send)
         except ClientGoneError:
             return None
+
+    def _turns_of(self, path: str) -> Turns:
+        own = (turns for begin, turns in self._apart if path.startswith(begin))
+        return next(own, self._turns)
 
     async def _fill(self, body: _Body, part: bytes, receive: Receive) -> None:
         began, more = time.monotonic(), True

@@ -247,6 +247,33 @@ def test_who_asks_whether_it_lives_waits_for_no_thread() -> None:
     assert behind.bodies == [b"/ping", b"/slow"]
 
 
+def test_requests_that_are_kept_apart_and_all_others_do_not_wait_for_each_other() -> None:
+    behind, free = Behind(), asyncio.Event()
+
+    async def held(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"].endswith("/slow"):
+            await free.wait()
+        await behind(scope, receive, send)
+
+    async def scenario() -> None:
+        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1, apart={"/agents/": 1})
+        nobody = asyncio.Event()
+        slow = asyncio.create_task(_ask_at(layer, "/agents/slow", nobody))
+        waits = asyncio.create_task(_ask_at(layer, "/agents/next", nobody))
+        await asyncio.sleep(0)
+        assert await _ask_at(layer, "/page", nobody) == [200]
+        other = asyncio.create_task(_ask_at(layer, "/slow", nobody))
+        await asyncio.sleep(0.01)
+        assert not waits.done()
+        free.set()
+        await asyncio.gather(slow, waits, other)
+
+    asyncio.run(asyncio.wait_for(scenario(), 10.0))
+
+    assert behind.bodies[0] == b"/page"
+    assert sorted(behind.bodies) == [b"/agents/next", b"/agents/slow", b"/page", b"/slow"]
+
+
 async def _ask_at(layer: WholeRequests, path: str, gone: asyncio.Event) -> list[int]:
     """The status of the answer to a body that has come; of `/left` the sender may be gone."""
     sent: list[int] = []
