@@ -1,7 +1,6 @@
 """Files of the agent's own that are either the old or the new text, whatever happens."""
 
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
 
     The new file has this mode, whatever the umask.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         try:
             _write_new(beside, data, mode)

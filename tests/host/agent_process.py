@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,7 +26,12 @@ DEADLINE_S = 30.0
 
 
 class Host:
-    """An agent process and its service in the host's namespace."""
+    """An agent process and its service in the host's namespace.
+
+    `python` begins the agent's command line: an interpreter with its modules.
+    """
+
+    python: Sequence[str] = (sys.executable, "-m", "enforcers")
 
     def __init__(
         self, network: Network, folder: Path, *, tc_htb: str = 'interfaces = ["up0"]'
@@ -84,7 +89,7 @@ class Host:
     def command(self, *argv: str) -> list[str]:
         config = str(self.folder / "agent.toml")
         inside = ["ip", "netns", "exec", self.network.host]
-        return [*inside, sys.executable, "-m", "enforcers", *argv, "--config", config]
+        return [*inside, *self.python, *argv, "--config", config]
 
     def start(self) -> None:
         log = (self.folder / "agent.log").open("ab")

@@ -1,6 +1,7 @@
 """The agent's process with 200 workloads on an uplink: CPU, its programs' included, and memory.
 
-With pools that have shares it looks twice a second whose packets wait.
+With pools that have shares it looks twice a second whose packets wait. It runs as by its Debian
+package, with the interpreter of the system where there is one.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from bench.testbed.asked import Asked
 from bench.testbed.network.part import Effort, Part
 from enforcers.contract import Allocation, ComplianceReport, EnforcementState, Pool
 from tests.enforcers.policies import LINK, member, pool, vnic
-from tests.host.agent_process import Host
+from tests.host.agent_process import CHECKOUT, Host
 from tests.host.network import network
 
 WORKLOADS, POOLS = 200, 10
@@ -29,6 +31,7 @@ REPORT_S = 30.0
 LEASE_S = 900.0
 # It looks twice a second, so in that time as often as a round comes in 200 s.
 POOLS_S = 20.0
+PACKAGED = Path("/usr/bin/python3")
 _CPU = Asked(
     what="agent with 200 workloads, CPU of a core at a poll each 10 s",
     unit="%",
@@ -74,6 +77,7 @@ def _running(
         lines = [f"link add p{n} type veth peer name e{n}" for n in range(1, WORKLOADS + 1)]
         built.runner.run(["ip", "-batch", "-"], stdin="\n".join(lines) + "\n")
         running = Host(built, Path(folder))
+        running.python = _as_packaged()
         running.configure(poll_s=POLL_S, report_s=REPORT_S)
         running.renew_leases(LEASE_S)
         running.publish(*allocations, pools=pools)
@@ -85,6 +89,13 @@ def _running(
         finally:
             if running.agent is not None and running.agent.poll() is None:
                 running.end(signal.SIGKILL)
+
+
+def _as_packaged() -> list[str]:
+    """As `enforcers/debian/sluice-enforcer` begins, with the modules of this checkout."""
+    python = str(PACKAGED) if PACKAGED.exists() else sys.executable
+    begin = f"import sys; sys.path.insert(0, {str(CHECKOUT)!r}); from enforcers.entry import main"
+    return [python, "-I", "-c", f"{begin}; sys.exit(main())"]
 
 
 def _is_enforcing(report: ComplianceReport) -> bool:
