@@ -383,21 +383,21 @@ def import_upload(organisation_id: int) -> None:
 @shared_task
 def read_sources_everywhere() -> None:
     """Queue the sources to be read or tested; forget those that were removed for long."""
-    from advisor.decisions.vcenter import read_source, sources
+    from advisor.decisions.sources import reading, stating
 
     now = timezone.now()
-    due = read_source.due_sources(now=now).order_by("pk").values_list("organisation", "pk")
+    due = reading.due_sources(now=now).order_by("pk").values_list("organisation", "pk")
     _queue_turns(read_source_of, due, most=MOST_UPLOADS)
-    sources.drop_removed(now=now)
+    stating.drop_removed(now=now)
 
 
 @shared_task
 def read_source_of(source_id: int) -> None:
     """Test one source, or read it, whichever is asked for."""
-    from advisor.decisions.vcenter import read_source
+    from advisor.decisions.sources import reading
 
     tell_who_asked(f"source {source_id}")
-    read_source.read_where_due(source_id, now=timezone.now())
+    reading.read_where_due(source_id, now=timezone.now())
 
 
 @shared_task

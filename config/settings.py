@@ -270,6 +270,8 @@ CHECK_IN_URL = check_in_url(env.secret("SLUICE_CHECK_IN_URL"))
 
 # Which addresses it connects to; empty: by how many organisations there are.
 SOURCE_ADDRESSES = env.choice("SLUICE_SOURCE_ADDRESSES", "", ("", "public", "private", "any"))
+# Who may have the server's own Kubernetes cluster read by the account of its pods.
+CLUSTER_ORGANISATIONS = env.words("SLUICE_CLUSTER_ORGANISATIONS", "")
 
 # --- Words, time, static files
 

@@ -161,7 +161,7 @@ def _named(task: Any, args: Sequence[Any]) -> tuple[str, int] | None:
 
 
 def _organisation_of_source(pk: int) -> tuple[str, int] | None:
-    from advisor.models import VcenterSource
+    from advisor.models import ReadSource
 
-    found = VcenterSource.objects.filter(pk=pk).values_list("organisation", flat=True).first()
+    found = ReadSource.objects.filter(pk=pk).values_list("organisation", flat=True).first()
     return None if found is None else ("organisation", found)

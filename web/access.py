@@ -25,13 +25,13 @@ from advisor.models import (
     NotificationChannel,
     NotificationRule,
     NotificationSilence,
+    ReadSource,
     Recommendation,
     ReportSubscription,
     Resource,
     SavedView,
     SharedReport,
     Team,
-    VcenterSource,
     Workload,
 )
 from advisor.queries.scope import Scope, owned
@@ -41,7 +41,7 @@ SESSION_KEY = "organisation"
 Row = TypeVar(
     "Row", Host, Incident, JoinToken, MaintenanceWindow, NotificationChannel, NotificationRule,
     NotificationSilence, Recommendation, ReportSubscription, Resource, SavedView, SharedReport,
-    Team, VcenterSource, Workload,
+    Team, ReadSource, Workload,
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.agent_key import AgentKey
+from advisor.models.cluster import ClusterClaim, ClusterPod, VolumeClass
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import (
     EvaluationGroup,
@@ -61,7 +62,7 @@ from advisor.models.report import ReportDelivery, ReportSubscription, SharedKind
 from advisor.models.resource import Attachment, Resource, SharedAlarmBudget
 from advisor.models.rollout import PolicyChange, PolicyRollout, RolloutHost, RolloutTerms
 from advisor.models.saved_view import SavedView
-from advisor.models.source import VcenterSource
+from advisor.models.source import ReadSource
 from advisor.models.team import Team
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 from advisor.models.workload_rules import WorkloadRules
@@ -75,6 +76,8 @@ __all__ = [
     "Attachment",
     "ChannelKind",
     "Chunk",
+    "ClusterClaim",
+    "ClusterPod",
     "ComplianceRecord",
     "Day",
     "Delivery",
@@ -113,6 +116,7 @@ __all__ = [
     "PredictionScore",
     "PublishedDocument",
     "Quarter",
+    "ReadSource",
     "Recommendation",
     "RecommendationChange",
     "RecommendationState",
@@ -140,7 +144,7 @@ __all__ = [
     "ToldIncident",
     "Track",
     "Unit",
-    "VcenterSource",
+    "VolumeClass",
     "Workload",
     "WorkloadKind",
     "WorkloadRules",

@@ -91,7 +91,7 @@ def _name_reason(row: Workload) -> str:
 def _tier_reason(row: Workload) -> str:
     if row.tier_stated:
         return "a person stated it"
-    return row.tier_reason or "no rule gives it another"
+    return row.tier_reason or "no rule and no label gives it another"
 
 
 def _use(one: Allocation) -> Use:

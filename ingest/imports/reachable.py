@@ -13,7 +13,7 @@ from ipaddress import (
     ip_network,
 )
 
-from ingest.core.vcenter.errors import AnswerError
+from ingest.core.source_errors import AnswerError
 
 SETTING = "SLUICE_SOURCE_ADDRESSES"
 CLOUD_METADATA = frozenset(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+from ingest.core.source_errors import AnswerError, ExportError, FaultError, SourceError
 from ingest.core.vcenter import soap
-from ingest.core.vcenter.errors import AnswerError, ExportError, FaultError, VcenterError
 from ingest.core.vcenter.export import read_export
 from ingest.core.vcenter.managed_object import (
     ManagedObject,
@@ -22,8 +22,10 @@ from ingest.core.vcenter.managed_object import (
     within,
 )
 from ingest.core.vcenter.read_inventory import WANTED
-from ingest.imports.vcenter_connection import Trust, Way, connected
+from ingest.imports.connection import Trust, Way, connected, place_of
 
+PATHS = ("", "/sdk")
+"""What the address of a vCenter may end with."""
 PAGE = 200
 """So many objects are asked for at a time."""
 MOST_ANSWER_BYTES = 256 * 1024 * 1024
@@ -45,7 +47,7 @@ class Account:
 
 
 def read_file(path: Path) -> list[ManagedObject]:
-    """The objects of an export; VcenterError if it cannot be read."""
+    """The objects of an export; SourceError if it cannot be read."""
     try:
         if path.stat().st_size > MOST_EXPORT_BYTES:
             raise ExportError(f"{path} has more than {MOST_EXPORT_BYTES >> 20} MiB")
@@ -67,7 +69,7 @@ def read_live(
     page: int = PAGE,
     progress: Progress = lambda _kind, _count: None,
 ) -> list[ManagedObject]:
-    """The objects of a running vCenter; VcenterError says why there are none.
+    """The objects of a running vCenter; SourceError says why there are none.
 
     `way` says how it is reached and trusted; without it, by its name and the `ca_file`.
     """
@@ -85,7 +87,7 @@ def read_live(
 
 
 def greet(url: str, account: Account, way: Way) -> str:
-    """What a running vCenter calls itself, once it has let the account in; else VcenterError."""
+    """What a running vCenter calls itself, once it has let the account in; else SourceError."""
     with _session(url, account, way) as (_, content):
         return text(within(content, "about", "fullName")) or "a vCenter"
 
@@ -93,6 +95,7 @@ def greet(url: str, account: Account, way: Way) -> str:
 @contextmanager
 def _session(url: str, account: Account, way: Way) -> Iterator[tuple[_Session, object]]:
     """A session that ends with the block, and what the service names."""
+    place_of(url, paths=PATHS)
     with connected(url, way) as connection:
         session = _Session(connection, url)
         content = session.ask(soap.call("RetrieveServiceContent", _SERVICE))
@@ -175,5 +178,5 @@ class _Session:
         """End the session; one that has ended already, or is cut off, needs no end."""
         try:
             self.ask(soap.call("Logout", sessions))
-        except (VcenterError, OSError, HTTPException):
+        except (SourceError, OSError, HTTPException):
             return

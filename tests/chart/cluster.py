@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from tests.chart.rendering import Object
 
 READY_WITHIN_S = 90.0
 TOKEN = "of-this-test-alone"
+READER = "reader"
+"""The token and the name of a user who may do what a test lets it."""
 API = {
     "Namespace": ("api/v1", "namespaces"),
     "Pod": ("api/v1", "pods"),
@@ -41,18 +43,30 @@ API = {
     "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),
     "Ingress": ("apis/networking.k8s.io/v1", "ingresses"),
     "NetworkPolicy": ("apis/networking.k8s.io/v1", "networkpolicies"),
+    "ServiceAccount": ("api/v1", "serviceaccounts"),
+    "PersistentVolume": ("api/v1", "persistentvolumes"),
+    "PersistentVolumeClaim": ("api/v1", "persistentvolumeclaims"),
+    "ClusterRole": ("apis/rbac.authorization.k8s.io/v1", "clusterroles"),
+    "ClusterRoleBinding": ("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+    "VolumeAttributesClass": ("apis/storage.k8s.io/v1", "volumeattributesclasses"),
     "ServiceMonitor": ("apis/monitoring.coreos.com/v1", "servicemonitors"),
     "CustomResourceDefinition": ("apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
 }
-WITHOUT_NAMESPACE = {"Namespace", "CustomResourceDefinition"}
+WITHOUT_NAMESPACE = {
+    "Namespace", "CustomResourceDefinition", "PersistentVolume", "ClusterRole",
+    "ClusterRoleBinding", "VolumeAttributesClass",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """An API server, and how it is spoken to."""
+    """An API server, and how it is spoken to; `authority` is its own certificate, in PEM,
+    `store` the address of its etcd."""
 
     url: str
     kubeconfig: Path
+    authority: Path
+    store: str
     session: requests.Session = field(repr=False)
 
     @property
@@ -108,7 +122,13 @@ def running_cluster(folder: Path) -> Iterator[Cluster]:
     ):
         session = _session()
         url = f"https://127.0.0.1:{ports[2]}"
-        cluster = Cluster(url=url, kubeconfig=_kubeconfig(folder, url), session=session)
+        cluster = Cluster(
+            url=url,
+            kubeconfig=_kubeconfig(folder, url),
+            authority=folder / "certificates" / "apiserver.crt",
+            store=f"http://127.0.0.1:{ports[0]}",
+            session=session,
+        )
         _wait_until_ready(cluster, server, folder)
         yield cluster
         session.close()
@@ -130,7 +150,7 @@ def ending_hooks(cluster: Cluster, *, well: bool = True) -> Iterator[list[str]]:
     over = threading.Event()
     # Of its own, because sessions are of one thread.
     session = _session()
-    own = Cluster(url=cluster.url, kubeconfig=cluster.kubeconfig, session=session)
+    own = replace(cluster, session=session)
 
     def look() -> None:
         while not over.wait(0.2):
@@ -204,7 +224,7 @@ def _apiserver_words(folder: Path, etcd: int, port: int) -> list[str]:
         )
     )
     tokens = folder / "tokens.csv"
-    tokens.write_text(f"{TOKEN},admin,admin,system:masters\n")
+    tokens.write_text(f"{TOKEN},admin,admin,system:masters\n{READER},{READER},{READER}\n")
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd}", f"--cert-dir={folder / 'certificates'}",
         "--bind-address=127.0.0.1", f"--secure-port={port}",

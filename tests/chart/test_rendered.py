@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from config.asgi import SAMPLE_PATHS
 from config.queues import MOVES, QUEUES
@@ -163,6 +164,22 @@ def test_web_server_and_signer_share_a_socket_and_a_user(external: list[Object])
     assert signer["args"] == [f"--socket={asked}"]
     assert "securityContext" in pod.template["spec"]
     assert not any("runAsUser" in container["securityContext"] for container in pod.containers)
+
+
+def test_page_has_the_role_that_the_chart_gives_its_reader(everything: list[Object]) -> None:
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+
+    roles = [
+        one
+        for block in blocks
+        for one in yaml.safe_load_all(block)
+        if one.get("kind") == "ClusterRole"
+    ]
+
+    (own,) = (one for one in everything if one["kind"] == "ClusterRole")
+    assert [one["rules"] for one in roles] == [own["rules"]]
+    assert {verb for rule in own["rules"] for verb in rule["verbs"]} == {"list"}
 
 
 def test_files_of_the_environment_are_mounted(everything: list[Object]) -> None:

@@ -13,8 +13,8 @@ from celery.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLo
 from django.db import OperationalError, connection
 
 from accounts.models import Organisation
-from advisor.decisions.vcenter import read_source
-from advisor.models import FailedWork, Resource, VcenterSource
+from advisor.decisions.sources import reading
+from advisor.models import FailedWork, ReadSource, Resource
 from advisor.pipeline import failed_work, groups, upkeep
 from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure, solve
 from advisor.pipeline.failure_reason import LONGEST_REASON, failure_reason
@@ -189,7 +189,7 @@ def test_first_argument_of_every_task_names_a_subject() -> None:
 def test_source_that_fails_is_work_of_its_organisation(
     resource: Resource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = VcenterSource.objects.create(
+    row = ReadSource.objects.create(
         organisation=resource.organisation, name="main", address="https://vc.example.org",
         user="reader", password="opensesame", next_at=NOW,
     )  # fmt: skip
@@ -197,7 +197,7 @@ def test_source_that_fails_is_work_of_its_organisation(
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError("no such answer")
 
-    monkeypatch.setattr(read_source, "read_where_due", fail)
+    monkeypatch.setattr(reading, "read_where_due", fail)
     read_source_of.apply((row.pk,))
 
     (failed,) = FailedWork.objects.all()

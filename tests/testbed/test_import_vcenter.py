@@ -22,11 +22,12 @@ from pytest_django import Settings
 from accounts.actor import COMMAND_LINE
 from accounts.models import Organisation
 from advisor.decisions.found.rules import stated_rules
+from advisor.decisions.sources.problems import StatedSource
+from advisor.decisions.sources.reading import read_where_due
+from advisor.decisions.sources.stating import ask_trial, state_source
 from advisor.decisions.vcenter.apply import Imported, import_vcenter
-from advisor.decisions.vcenter.read_source import read_where_due
-from advisor.decisions.vcenter.sources import StatedSource, ask_trial, state_source
 from advisor.models import Allocation, Resource, Workload
-from ingest.core.vcenter.errors import VcenterError
+from ingest.core.source_errors import SourceError
 from ingest.core.vcenter.inventory import Inventory
 from ingest.core.vcenter.managed_object import ManagedObject
 from ingest.core.vcenter.read_inventory import read_inventory
@@ -128,7 +129,7 @@ Told = Callable[[str, Path], list[ManagedObject]]
         ),
         (
             lambda url, file: read_live(f"{url}/ui", ACCOUNT, ca_file=file),
-            "is no address such as https://vcenter.example.com",
+            "is no address such as https://",
         ),
     ],
     ids=["certificate", "password", "no TLS", "page"],
@@ -136,7 +137,7 @@ Told = Callable[[str, Path], list[ManagedObject]]
 def test_reason_is_told_where_nothing_can_be_read(
     encrypted: tuple[str, Path], read: Told, complaint: str
 ) -> None:
-    with pytest.raises(VcenterError, match=complaint):
+    with pytest.raises(SourceError, match=complaint):
         read(*encrypted)
 
 
@@ -168,7 +169,7 @@ def test_source_reads_it_again_and_again(encrypted: tuple[str, Path], settings: 
 
 
 def test_server_without_tls_is_told(plain: str) -> None:
-    with pytest.raises(VcenterError, match="speaks no TLS"):
+    with pytest.raises(SourceError, match="speaks no TLS"):
         read_live(plain.replace("http", "https"), ACCOUNT)
 
 

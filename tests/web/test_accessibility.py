@@ -22,11 +22,11 @@ from advisor.models import (
     NotificationRule,
     NotificationSilence,
     PredictionScore,
+    ReadSource,
     Recommendation,
     ReportSubscription,
     SharedReport,
     Team,
-    VcenterSource,
     Workload,
 )
 from advisor.queries.report import read_report
@@ -71,8 +71,9 @@ def _sources(fleet: Fleet) -> str:
         "fails": {"failures": 2, "says": "https://vc.example.org cannot be reached"},
         "paused": {"paused_at": fleet.now, "trial_at": fleet.now, "trial_says": "lets in"},
         "removed": {"removed_at": fleet.now},
+        "cluster": {"kind": "kubernetes", "user": "", "tier_label": "sluice.io/tier"},
     }.items():
-        VcenterSource.objects.get_or_create(
+        ReadSource.objects.get_or_create(
             organisation=fleet.organisation, name=name,
             defaults={
                 "address": "https://vc.example.org", "user": "reader", "password": "sealed",

@@ -36,12 +36,12 @@ from advisor.models import (
     Policy,
     PolicyRollout,
     Pool,
+    ReadSource,
     Recommendation,
     ReportSubscription,
     SavedView,
     SharedReport,
     Team,
-    VcenterSource,
     Workload,
 )
 from advisor.notifications.message import trial_message
@@ -87,7 +87,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "report-subscriptions": lambda _: ReportSubscription.objects.order_by("pk")[0].pk,
     "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
     "views": lambda _: SavedView.objects.order_by("pk")[0].pk,
-    "sources": lambda _: VcenterSource.objects.order_by("pk")[0].pk,
+    "sources": lambda _: ReadSource.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
@@ -206,7 +206,7 @@ def imported(fleet: Fleet) -> Fleet:
         organisation=fleet.organisation, title="All of Northgate", written={}, made_by="somebody",
         made_at=fleet.now, expires_at=fleet.now,
     )  # fmt: skip
-    VcenterSource.objects.create(
+    ReadSource.objects.create(
         organisation=fleet.organisation, name="main", address="https://vc.example.org",
         user="reader", password="opensesame", next_at=later,
     )  # fmt: skip

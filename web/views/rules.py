@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Action
 from advisor.core.resource import Tier
+from advisor.decisions.found.pods import BY_LABEL
 from advisor.decisions.found.rules import RulesError, set_rules, stated_rules
 from advisor.errors import InventoryError
 from advisor.models import Workload
@@ -57,8 +58,7 @@ def _page(
     found = list(rows.values_list("tier", "tier_stated", "found", "tier_reason"))
     of_tier: dict[str, Counter[str]] = {str(tier): Counter() for tier in Tier}
     for tier, stated, is_found, reason in found:
-        by = "stated" if stated or not is_found else "rule" if reason else "default"
-        of_tier[tier][by] += 1
+        of_tier[tier][_given_by(reason, is_stated=stated or not is_found)] += 1
     return render_page(
         request,
         workspace,
@@ -70,3 +70,12 @@ def _page(
         tiers=[(tier, counts.total(), counts) for tier, counts in of_tier.items()],
         longest_text=LONGEST_TEXT,
     )
+
+
+def _given_by(reason: str, *, is_stated: bool) -> str:
+    """Where a workload's tier is from."""
+    if is_stated:
+        return "stated"
+    if reason.startswith(BY_LABEL):
+        return "label"
+    return "rule" if reason else "default"

@@ -1,4 +1,4 @@
-"""The vCenters that Sluice reads by itself: how each fares, and what is to be read."""
+"""The sources that Sluice reads by itself: how each fares, and what is to be read."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ from django.views.decorators.http import require_safe
 from accounts.actor import Actor
 from accounts.errors import NotAllowed
 from accounts.roles import Action
-from advisor.decisions.vcenter import sources as services
+from advisor.decisions.kubernetes import own_cluster
+from advisor.decisions.kubernetes.own_cluster import may_use_own_account
+from advisor.decisions.sources import stating as services
 from advisor.errors import DecisionRefused
-from advisor.models import VcenterSource
+from advisor.models import ReadSource
 from advisor.models.source import (
     LEAST_EVERY_MIN,
     LONGEST_ADDRESS,
     LONGEST_AUTHORITY,
     LONGEST_PASSWORD,
+    LONGEST_TOKEN,
     LONGEST_USER,
     MOST_EVERY_MIN,
 )
+from ingest.core.kubernetes.cluster import LONGEST_LABEL
 from ingest.imports.reachable import Addresses
 from web.access import Workspace, open_row, workspace_view
 from web.changing import changing
@@ -52,7 +56,7 @@ Change = Callable[..., None]
 @require_safe
 @workspace_view
 def sources(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
-    """All of them, for admins; `?source=` fills the form."""
+    """All of them, for admins; `?source=` fills the form, `?kind=` says of what it is."""
     try:
         workspace.actor.require(Action.MANAGE_SOURCES)
     except NotAllowed as error:
@@ -63,8 +67,9 @@ def sources(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
             request, workspace, "web/parts/sources.html", now=now, **_rows(workspace, now)
         )
     asked = request.GET.get("source", "").replace("\x00", "")
+    kind = request.GET.get("kind", "")
     row = services.sources_of(workspace.membership.organisation).filter(name=asked).first()
-    return _page(request, workspace, now, form=form_of(row) if row else empty_form())
+    return _page(request, workspace, now, form=form_of(row) if row else empty_form(kind))
 
 
 def _page(
@@ -90,6 +95,10 @@ def _page(
         longest_user=LONGEST_USER,
         longest_password=LONGEST_PASSWORD,
         longest_authority=LONGEST_AUTHORITY,
+        longest_token=LONGEST_TOKEN,
+        longest_label=LONGEST_LABEL,
+        may_use_own_account=may_use_own_account(workspace.membership.organisation),
+        own_address=own_cluster.ADDRESS,
         **_rows(workspace, now),
         **context,
     )
@@ -161,7 +170,7 @@ def back(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
 def _change(
     request: HttpRequest, workspace: Workspace, pk: int, change: Change, said: str
 ) -> HttpResponseBase:
-    workspace, row = open_row(workspace, VcenterSource, pk)
+    workspace, row = open_row(workspace, ReadSource, pk)
     actor: Actor = workspace.actor
     try:
         change(row, actor=actor, now=timezone.now())

@@ -83,7 +83,7 @@ def _has_turn(organisation: Organisation, *, wait_s: float) -> bool:
 
 
 def _said(organisation: Organisation) -> Hashable:
-    """What changes when something new is said: series, facts, and rules that people state."""
+    """What changes when something new is said: series, facts, rules, and labels of clusters."""
     return _row(
         organisation,
         """
@@ -92,7 +92,11 @@ def _said(organisation: Organisation) -> Hashable:
                (SELECT (count(*), max(id), max(first_seen_at))::text FROM ingest_fact
                  WHERE organisation_id = %(key)s),
                (SELECT max(stated_at)::text FROM advisor_workloadrules
-                 WHERE organisation_id = %(key)s)
+                 WHERE organisation_id = %(key)s),
+               (SELECT string_agg((id, kept_at, tier_label, name)::text, ',' ORDER BY id)
+                  FROM advisor_vcentersource
+                 WHERE organisation_id = %(key)s AND kind = 'kubernetes'
+                   AND takes_over AND removed_at IS NULL)
         """,
     )
 

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Prefetch
 
 from accounts.models import Organisation
+from advisor.decisions.found.pods import known_pods
 from advisor.decisions.found.rules import rules_of
 from advisor.models import Attachment, Resource
 from advisor.resource_kinds import registry
@@ -21,6 +22,7 @@ from ingest.core.identity.cgroup_path import CgroupKind, read_cgroup
 from ingest.core.identity.datastores import FoundStorage, find_storage
 from ingest.core.identity.facts import Facts, Kind, Place
 from ingest.core.identity.grouping import Stated
+from ingest.core.identity.pods import KnownPods, with_pods
 from ingest.core.identity.rules import Rules
 from ingest.core.identity.workloads import CGROUP as CGROUP_PLACE
 from ingest.core.identity.workloads import FoundWorkload, find_workloads
@@ -38,7 +40,10 @@ _CLIENT = "mount"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Everything that is found; `hosts` by name are those that send samples."""
+    """Everything that is found; `hosts` by name are those that send samples.
+
+    `pods` are those of the workloads that their clusters show.
+    """
 
     hosts: dict[str, Host]
     facts: Facts
@@ -46,6 +51,7 @@ class Look:
     workloads: tuple[FoundWorkload, ...]
     backing: Backing
     rules: Rules
+    pods: KnownPods
 
 
 def look(organisation: Organisation, *, now: datetime) -> Look:
@@ -66,13 +72,16 @@ def look(organisation: Organisation, *, now: datetime) -> Look:
         numbers={(names[host], device): number for (host, device), number in numbers.items()},
         guests=frozenset(sent.guests),
     )
+    workloads = find_workloads(facts, _machines(facts, storage))
+    pods = known_pods(organisation, workloads)
     return Look(
         hosts=hosts,
         facts=facts,
         storage=storage,
-        workloads=find_workloads(facts, _machines(facts, storage)),
+        workloads=with_pods(workloads, pods),
         backing=Backing(facts, storage, counted),
         rules=rules,
+        pods=pods,
     )
 
 

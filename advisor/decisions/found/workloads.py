@@ -26,7 +26,7 @@ from advisor.models import (
 from advisor.pipeline.incidents import restate_parties
 from ingest.core.identity.backing import Meter, Use, mount_clients
 from ingest.core.identity.facts import Kind, Place
-from ingest.core.identity.rules import Rules, decide_tier
+from ingest.core.identity.rules import decide_tier
 from ingest.core.identity.tracking import OWN_KEYS, Known, track
 from ingest.core.identity.uplinks import uplink_of
 from ingest.core.identity.workloads import FoundWorkload, cgroup_key, nic_key
@@ -187,7 +187,7 @@ def _describe(
         for reason in one.reasons
     ]
     row.vanished_at = None
-    _set_tier(row, _fields(row, one, seen), seen.rules)
+    _set_tier(row, one, seen)
 
 
 def _is_renamed(row: Workload, one: FoundWorkload) -> bool:
@@ -229,13 +229,17 @@ def _fields(row: Workload, one: FoundWorkload, seen: Look) -> dict[str, list[str
     return fields
 
 
-def _set_tier(row: Workload, fields: Mapping[str, Sequence[str]], rules: Rules) -> None:
-    """The tier that rules give, unless a person stated it."""
+def _set_tier(row: Workload, one: FoundWorkload, seen: Look) -> None:
+    """The tier that rules give, else the label of its pod, unless a person stated it."""
     if not row.found or row.tier_stated:
         return
-    decided = decide_tier(rules, fields)
-    row.tier = Tier(decided.tier) if decided else Tier.MEDIUM
-    row.tier_reason = decided.reason if decided else ""
+    decided, pod = decide_tier(seen.rules, _fields(row, one, seen)), seen.pods.of(one)
+    if decided is not None:
+        row.tier, row.tier_reason = Tier(decided.tier), decided.reason
+    elif pod is not None and pod.tier is not None:
+        row.tier, row.tier_reason = Tier(pod.tier), pod.reason
+    else:
+        row.tier, row.tier_reason = Tier.MEDIUM, ""
 
 
 def _columns(row: Workload) -> list[Any]:

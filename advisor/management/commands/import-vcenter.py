@@ -15,11 +15,11 @@ from accounts.management.product_command import Noted, note
 from accounts.models import Organisation
 from advisor.decisions.policy_file.decide.write import policy_file_text
 from advisor.decisions.vcenter.apply import Imported, import_vcenter, vcenter_as_policy_file
+from advisor.management.given_secret import given_password
 from advisor.management.policy_file_command import write_whole
 from advisor.management.product_command import ProductCommand
-from advisor.management.vcenter_password import given_password
 from advisor.management.vcenter_text import import_json, import_text
-from ingest.core.vcenter.errors import VcenterError
+from ingest.core.source_errors import SourceError
 from ingest.core.vcenter.inventory import Inventory
 from ingest.core.vcenter.managed_object import ManagedObject
 from ingest.core.vcenter.read_inventory import read_inventory
@@ -61,7 +61,7 @@ class Command(ProductCommand):
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         try:
             inventory = read_inventory(self._objects(options))
-        except VcenterError as error:
+        except SourceError as error:
             raise CommandError(str(error)) from error
         if not (inventory.guests or inventory.stores):
             raise CommandError(

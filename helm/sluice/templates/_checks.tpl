@@ -16,6 +16,9 @@
 {{- fail "there is no queue: name a Secret in queue.existingSecret, or set queue.trial.enabled" }}
 {{- end }}
 {{- end }}
+{{- if and .Values.clusterReader.enabled (not .Values.clusterReader.organisations) }}
+{{- fail "clusterReader.organisations is needed: the short names of those who may have this cluster read" }}
+{{- end }}
 {{- if and .Values.serviceMonitor.enabled (not .Values.serviceMonitor.tokenSecret) }}
 {{- fail "serviceMonitor.tokenSecret is needed: /metrics takes a token of scope metrics" }}
 {{- end }}

@@ -43,6 +43,9 @@
 {{- end }}
 {{- end }}
 - {name: SLUICE_URL, value: {{ $values.server.url | quote }}}
+{{- if and $values.clusterReader.enabled (has $role (list "web" "worker" "owner")) }}
+- {name: SLUICE_CLUSTER_ORGANISATIONS, value: {{ join "," $values.clusterReader.organisations | quote }}}
+{{- end }}
 {{- if has $role (list "web" "ingest") }}
 - name: POD_ADDRESS
   valueFrom: {fieldRef: {fieldPath: status.podIP}}

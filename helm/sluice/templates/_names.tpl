@@ -62,6 +62,11 @@ labels: {{- include "sluice.labels" . | nindent 2 }}
 {{ $root.Values.database.trial.enabled | ternary (index . 1) (index $root.Values.database.urls (index . 1)) }}
 {{- end }}
 
+{{/* The ServiceAccount by which the cluster is read. */}}
+{{- define "sluice.clusterReader" -}}
+{{ include "sluice.fullname" . }}-cluster-reader
+{{- end }}
+
 {{/* Whether a queue has work, and so a worker: (list $ "move"); empty: it has none. */}}
 {{- define "sluice.hasWork" -}}
 {{- if or (ne (index . 1) "move") (hasKey (index . 0).Values.settings "SLUICE_MOVE_COMMAND") }}yes{{ end }}

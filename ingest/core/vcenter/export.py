@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.core.vcenter.errors import ExportError
+from ingest.core.source_errors import ExportError
 from ingest.core.vcenter.managed_object import (
     ManagedObject,
     managed_objects,

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ingest.core.vcenter.errors import AnswerError, FaultError
+from ingest.core.source_errors import AnswerError, FaultError
 from ingest.core.vcenter.managed_object import many, text, within
 
 _ENVELOPE = (

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from accounts.models import AuditEntry, Organisation
-from advisor.models import VcenterSource
+from advisor.models import ReadSource
 from tests.advisor.vcenter.certificates import own_certificate
 from tests.advisor.vcenter.small_vcenter import PASSWORD, USER, small_vcenter
 
@@ -49,7 +49,7 @@ def test_source_is_added_listed_paused_resumed_removed_and_put_back() -> None:
     assert (row["name"], row["address"], row["every_min"]) == ("main", URL, 15)
     assert row["takes_over"] is True
     assert PASSWORD not in json.dumps(row)
-    assert VcenterSource.objects.get().password == PASSWORD
+    assert ReadSource.objects.get().password == PASSWORD
 
     assert source("pause", "main")[0]["paused_at"] is not None
     assert source("resume", "main")[0]["paused_at"] is None
@@ -67,7 +67,7 @@ def test_password_comes_from_a_file_or_stays(tmp_path: Path) -> None:
     add("main", URL, "--password-file", file)
     add("main", URL, "--keep-password", "--every", "30")
 
-    assert VcenterSource.objects.get().password == "of the file"
+    assert ReadSource.objects.get().password == "of the file"
     assert "cannot be read" in refused(
         "add", "b", URL, "--user", USER, "--password-file", tmp_path / "none"
     )
@@ -98,4 +98,37 @@ def test_refusal_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "unprotected" in refused("add", "main", "http://vc.example.org", "--user", USER)
     monkeypatch.delenv("SLUICE_VCENTER_PASSWORD")
     assert "there is no password" in refused("add", "main", URL, "--user", USER)
-    assert not VcenterSource.objects.exists()
+    assert not ReadSource.objects.exists()
+
+
+K8S = "https://k.example.org:6443"
+
+
+def test_cluster_is_added_by_a_token_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("of-a-reader\n")
+    (row,) = source("add-kubernetes", "k8s", K8S, "--token-file", file)
+    assert (row["kind"], row["user"], row["tier_label"]) == ("kubernetes", None, "sluice.io/tier")
+    assert "of-a-reader" not in json.dumps(row)
+
+    source("add-kubernetes", "k8s", K8S, "--keep-token", "--tier-label", "", "--take-over")
+
+    kept = ReadSource.objects.get()
+    assert (kept.password, kept.tier_label, kept.takes_over) == ("of-a-reader", "", True)
+    assert "there is no token" in refused("add-kubernetes", "other", K8S)
+    monkeypatch.setenv("SLUICE_KUBERNETES_TOKEN", "of-the-environment")
+    source("add-kubernetes", "other", K8S)
+    assert ReadSource.objects.get(name="other").password == "of-the-environment"
+
+
+def test_own_cluster_is_for_organisations_that_the_installation_names(settings: Settings) -> None:
+    words = ("add-kubernetes", "here", "https://kubernetes.default.svc", "--own-account")
+    assert "SLUICE_CLUSTER_ORGANISATIONS names" in refused(*words)
+
+    settings.CLUSTER_ORGANISATIONS = ["acme"]
+    (row,) = source(*words)
+
+    assert row["kind"] == "kubernetes"
+    assert not ReadSource.objects.get().has_password

@@ -16,11 +16,11 @@ from accounts.actor import Actor
 from accounts.errors import NotAllowed
 from accounts.models import AuditEntry, Organisation
 from accounts.roles import Role
-from advisor.decisions.vcenter import read_source
-from advisor.decisions.vcenter.sources import (
+from advisor.decisions.sources import reading
+from advisor.decisions.sources.problems import StatedSource
+from advisor.decisions.sources.stating import (
     MOST_SOURCES,
     PUT_BACK_WITHIN,
-    StatedSource,
     allowed_addresses,
     ask_trial,
     drop_removed,
@@ -32,8 +32,9 @@ from advisor.decisions.vcenter.sources import (
     sources_of,
     state_source,
 )
+from advisor.decisions.vcenter import live
 from advisor.errors import DecisionRefused
-from advisor.models import Resource, VcenterSource
+from advisor.models import ReadSource, Resource
 from ingest.imports.reachable import Addresses
 from tests.advisor.scenario import NOW
 from tests.advisor.vcenter.certificates import own_certificate
@@ -59,16 +60,16 @@ def vcenter(settings: Settings) -> Iterator[SmallVcenter]:
         yield running
 
 
-def stating(organisation: Organisation, **changes: Any) -> VcenterSource:
+def stating(organisation: Organisation, **changes: Any) -> ReadSource:
     said = {"name": "main", "address": "https://vc.example.org", "user": USER} | changes
     said.setdefault("password", PASSWORD)
     stated = StatedSource(**said)
     return state_source(organisation=organisation, stated=stated, actor=ADMIN, now=NOW)
 
 
-def read(row: VcenterSource, *, at: Any = NOW) -> VcenterSource:
-    read_source.read_where_due(row.pk, now=at)
-    return VcenterSource.objects.get(pk=row.pk)
+def read(row: ReadSource, *, at: Any = NOW) -> ReadSource:
+    reading.read_where_due(row.pk, now=at)
+    return ReadSource.objects.get(pk=row.pk)
 
 
 def actions(organisation: Organisation) -> list[str]:
@@ -145,7 +146,7 @@ def test_source_that_could_not_be_read_is_refused(
     with pytest.raises(DecisionRefused, match=complaint):
         stating(acme, **changes)
 
-    assert not VcenterSource.objects.exists()
+    assert not ReadSource.objects.exists()
     assert actions(acme) == []
 
 
@@ -198,7 +199,7 @@ def test_removed_source_can_be_put_back_for_a_day(acme: Organisation) -> None:
     row = stating(acme)
     remove_source(row, actor=ADMIN, now=NOW)
     assert not sources_of(acme).exists()
-    assert not read_source.due_sources(now=NOW + HOUR).exists()
+    assert not reading.due_sources(now=NOW + HOUR).exists()
 
     put_back(row, actor=ADMIN, now=NOW + HOUR)
     assert sources_of(acme).get().password == PASSWORD
@@ -207,7 +208,7 @@ def test_removed_source_can_be_put_back_for_a_day(acme: Organisation) -> None:
     assert removed_sources(acme, now=NOW + HOUR).exists()
     drop_removed(now=NOW + PUT_BACK_WITHIN)
 
-    assert not VcenterSource.objects.exists()
+    assert not ReadSource.objects.exists()
     assert actions(acme) == [
         "state a source", "remove a source", "put a source back", "remove a source",
     ]  # fmt: skip
@@ -267,7 +268,7 @@ def test_source_is_read_when_it_is_due_and_not_twice(
     read(row)
     read(row, at=NOW + HOUR - MINUTE)
     assert vcenter.requests.count("Login") == logins == 1
-    assert not read_source.due_sources(now=NOW + HOUR - MINUTE).exists()
+    assert not reading.due_sources(now=NOW + HOUR - MINUTE).exists()
     read(row, at=NOW + HOUR)
 
     assert vcenter.requests.count("Login") == 2
@@ -310,7 +311,7 @@ def test_what_is_no_vcenter_or_shows_nothing_is_told(
 def test_one_that_answers_a_letter_at_a_time_is_cut_off(
     acme: Organisation, vcenter: SmallVcenter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_source, "READ_LIMIT_S", 0.5)
+    monkeypatch.setattr(reading, "READ_LIMIT_S", 0.5)
     vcenter.drips = True
 
     row = read(stating(acme, address=vcenter.url))
@@ -322,16 +323,16 @@ def test_one_that_answers_a_letter_at_a_time_is_cut_off(
 def test_hanging_source_of_one_organisation_leaves_that_of_another(
     acme: Organisation, vcenter: SmallVcenter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_source, "READ_LIMIT_S", 0.5)
+    monkeypatch.setattr(reading, "READ_LIMIT_S", 0.5)
     other = Organisation.objects.create(slug="other", name="Other")
     with small_vcenter() as hanging:
         hanging.drips = True
         bad, good = stating(acme, address=hanging.url), stating(other, address=vcenter.url)
-        due = read_source.due_sources(now=NOW).values_list("organisation", "pk")
+        due = reading.due_sources(now=NOW).values_list("organisation", "pk")
         assert set(due) == {(acme.pk, bad.pk), (other.pk, good.pk)}
 
         assert read(bad).failures == 1
-        monkeypatch.setattr(read_source, "READ_LIMIT_S", 30.0)
+        monkeypatch.setattr(reading, "READ_LIMIT_S", 30.0)
         assert read(good).failures == 0
 
 
@@ -381,7 +382,7 @@ def test_error_of_our_own_is_kept_with_the_source_and_raised(
     def broken(*_: object) -> None:
         raise RuntimeError("anything")
 
-    monkeypatch.setattr(read_source, "read_inventory", broken)
+    monkeypatch.setattr(live, "read_inventory", broken)
 
     with pytest.raises(RuntimeError):
         read(row)
@@ -414,7 +415,7 @@ def test_test_logs_in_and_reads_nothing(
     assert (row.is_tried, row.trial_worked) == (False, worked)
     assert says in row.trial_says
     assert "RetrievePropertiesEx" not in vcenter.requests
-    assert not read_source.due_sources(now=NOW + MINUTE).exists()
+    assert not reading.due_sources(now=NOW + MINUTE).exists()
 
 
 # --- The certificate

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.vcenter.errors import AnswerError
+from ingest.core.source_errors import AnswerError
 from ingest.imports.reachable import Addresses, address_problem, address_to_reach
 
 PUBLIC, PRIVATE, ANY = Addresses.PUBLIC, Addresses.PRIVATE, Addresses.ANY

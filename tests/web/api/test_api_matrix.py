@@ -60,6 +60,9 @@ BODIES: dict[str, Any] = {
     "state_vcenter_source": {
         "name": "s", "address": "https://vc.example.org", "user": "u", "password": "p",
     },
+    "state_kubernetes_source": {
+        "name": "k", "address": "https://k.example.org:6443", "token": "t",
+    },
     "make_silence": {"until": "2026-11-21T00:00:00Z"},
     "state_report_subscription": {"name": "r", "channel": "chat", "every": "daily"},
     "note_on_incident": {"text": "seen"},
@@ -74,6 +77,7 @@ OTHERWISE = {
     "/api/v1/join-tokens": {403}, "/api/v1/join-tokens/{pk}": {403},
     "/api/v1/invitations": {403}, "/api/v1/invitations/{pk}": {403},
     "/api/v1/sources": {403}, "/api/v1/sources/{pk}": {403},
+    "/api/v1/sources/kubernetes": {403},
     "/api/v1/audit": {403}, "/api/v1/audit/verification": {403},
     # It is of a collector: who is no admin sees their own.
     "/api/v1/tokens/{pk}": {404},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.vcenter.errors import AnswerError, ExportError, FaultError
+from ingest.core.source_errors import AnswerError, ExportError, FaultError
 from ingest.core.vcenter.export import read_export
 from ingest.core.vcenter.inventory import (
     Controls,

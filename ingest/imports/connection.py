@@ -1,10 +1,10 @@
-"""A connection to a vCenter: to which address, trusted by what, and for how long."""
+"""A connection to a source: to which address, trusted by what, and for how long."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event, Timer
 from urllib.parse import urlsplit
 
-from ingest.core.vcenter.errors import AnswerError
+from ingest.core.source_errors import AnswerError
 
 TIMEOUT_S = 60.0
 HTTP_PORT, HTTPS_PORT = 80, 443
@@ -50,15 +50,19 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an address leads."""
+    """Where an address leads; `path` is without a slash at its end."""
 
     host: str
     port: int
     is_encrypted: bool
+    path: str = ""
 
 
-def place_of(url: str) -> Place:
-    """What the address of a vCenter names; AnswerError says what is wrong with it."""
+def place_of(url: str, *, paths: Collection[str] | None = None) -> Place:
+    """What an address names; AnswerError says what is wrong with it.
+
+    `paths` are those that it may have; None: any.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -66,20 +70,22 @@ def place_of(url: str) -> Place:
         raise AnswerError(f"{url} is no address: {error}") from error
     if parts.username or parts.password:
         raise AnswerError("leave user and password out of the address; give --user")
+    path = parts.path.rstrip("/")
     if (
         parts.scheme not in ("http", "https")
         or not host
         or port == 0
-        or parts.path.rstrip("/") not in ("", "/sdk")
+        or not path.isascii()
+        or (paths is not None and path not in paths)
         or parts.query
         or parts.fragment
     ):
-        raise AnswerError(f"{url} is no address such as https://vcenter.example.com")
+        raise AnswerError(f"{url} is no address such as https://server.example.com")
     if parts.scheme == "http":
         if not _is_own(host):
             raise AnswerError(f"{url} would send the password unprotected; write https://")
-        return Place(host=host, port=port or HTTP_PORT, is_encrypted=False)
-    return Place(host=host, port=port or HTTPS_PORT, is_encrypted=True)
+        return Place(host=host, port=port or HTTP_PORT, is_encrypted=False, path=path)
+    return Place(host=host, port=port or HTTPS_PORT, is_encrypted=True, path=path)
 
 
 def _is_own(host: str) -> bool:
@@ -92,7 +98,7 @@ def _is_own(host: str) -> bool:
 
 @contextmanager
 def connected(url: str, way: Way) -> Iterator[HTTPConnection]:
-    """A connection that ends with the block; network errors become VcenterError."""
+    """A connection that ends with the block; network errors become SourceError."""
     is_over = Event()
     kind = _Encrypted if place_of(url).is_encrypted else _Plain
     connection = kind(url, way, is_over)

@@ -1,0 +1,133 @@
+"""The API of a Kubernetes cluster, as far as lists in pages go."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+TOKEN = "of-a-reader"
+UID = "7f6d2c1e-0000-4000-8000-{:012d}"
+PODS, CLAIMS = "/api/v1/pods", "/api/v1/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+DEPLOYMENTS = "/apis/apps/v1/deployments"
+STATEFUL = "/apis/apps/v1/statefulsets"
+CLASSES = "/apis/storage.k8s.io/v1/volumeattributesclasses"
+NOTHING: dict[str, list[Any]] = {
+    PODS: [], CLAIMS: [], VOLUMES: [], DEPLOYMENTS: [], STATEFUL: [],
+    "/apis/apps/v1/daemonsets": [],
+}  # fmt: skip
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class SmallCluster:
+    """What it lists, and how it behaves; `asked` are the paths with their queries.
+
+    `refuses` has by path the status and the rest of its answer, each taken once if `once`.
+    """
+
+    url: str = ""
+    lists: dict[str, Any] = field(default_factory=lambda: {**NOTHING})
+    refuses: dict[str, list[tuple[int, Object]]] = field(default_factory=dict)
+    raw: bytes | None = None
+    drips: bool = False
+    goes_on: threading.Event = field(default_factory=threading.Event)
+    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+
+    def answer(self, path: str, query: dict[str, str], token: str) -> tuple[int, bytes]:
+        self.asked.append((path, query))
+        self.tokens.append(token)
+        if token != f"Bearer {TOKEN}":
+            return _said(401, {"message": "Unauthorized"})
+        if self.refuses.get(path):
+            return _said(*self.refuses[path].pop(0))
+        if self.raw is not None:
+            return 200, self.raw
+        if path == "/version":
+            return _said(200, {"gitVersion": "v1.36.1"})
+        if path not in self.lists:
+            return _said(404, {"message": "the server could not find the requested resource"})
+        begins, most = int(query.get("continue", "0")), int(query["limit"])
+        items = self.lists[path]
+        page = items[begins : begins + most]
+        more = str(begins + most) if begins + most < len(items) else ""
+        return _said(200, {"metadata": {"continue": more}, "items": page})
+
+
+def _said(status: int, said: Object) -> tuple[int, bytes]:
+    return status, json.dumps(said).encode()
+
+
+def pod(number: int, name: str, *, namespace: str = "shop", **parts: Any) -> Object:
+    """A pod that runs; `labels`, `claims` (names), `owner` (kind and name)."""
+    about: Object = {
+        "uid": UID.format(number),
+        "namespace": namespace,
+        "name": name,
+        "labels": parts.get("labels", {}),
+    }
+    if "owner" in parts:
+        kind, of = parts["owner"]
+        about["ownerReferences"] = [{"kind": kind, "name": of, "controller": True}]
+    volumes = [
+        {"name": one, "persistentVolumeClaim": {"claimName": one}}
+        for one in parts.get("claims", ())
+    ]
+    return {"metadata": about, "spec": {"nodeName": "node-1", "volumes": volumes}}
+
+
+@contextmanager
+def small_cluster(certificate: Path | None = None) -> Iterator[SmallCluster]:
+    """It runs on this machine; with a file of its key and certificate it speaks TLS."""
+    cluster = SmallCluster()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if cluster.drips:
+                while not cluster.goes_on.wait(0.02):
+                    try:
+                        self.wfile.write(b"H")
+                    except OSError:
+                        return
+            parts = urlsplit(self.path)
+            query = {name: words[0] for name, words in parse_qs(parts.query).items()}
+            status, said = cluster.answer(parts.path, query, self.headers.get("Authorization", ""))
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    scheme = "http"
+    if certificate is not None:
+        scheme = "https"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    cluster.url = f"{scheme}://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield cluster
+    finally:
+        cluster.goes_on.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
