@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from advisor.models.resource import Resource
 from advisor.models.source import ReadSource
+from advisor.models.workload import Workload
 from ingest.core.kubernetes.cluster import (
     LONGEST_DRIVER,
     LONGEST_NAME,
@@ -19,6 +21,7 @@ class ClusterPod(models.Model):
     """A pod: `uid` is that of its control group, `claims` are the names of those in its namespace.
 
     `owner` is what keeps it, such as `Deployment/web`; `labels` are its own and its owner's.
+    `workload` is it as collectors show it, if they do.
     """
 
     organisation = models.ForeignKey(
@@ -32,6 +35,9 @@ class ClusterPod(models.Model):
     owner = models.CharField(max_length=LONGEST_OWNER, blank=True)
     labels = models.JSONField(default=dict, blank=True)
     claims = models.JSONField(default=list, blank=True)
+    workload = models.ForeignKey(
+        Workload, null=True, blank=True, on_delete=models.SET_NULL, related_name="pods"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 
@@ -49,7 +55,8 @@ class ClusterClaim(models.Model):
     """A claim on a persistent volume, with the driver of that volume.
 
     `asked_class` is the VolumeAttributesClass that it asks for, `current_class` the one that its
-    volume has, `change` what its driver says of a change that is not done.
+    volume has, `change` what its driver says of a change that is not done. `resource` is where
+    the volume lies, if hosts say so.
     """
 
     organisation = models.ForeignKey(
@@ -66,6 +73,9 @@ class ClusterClaim(models.Model):
     asked_class = models.CharField(max_length=LONGEST_NAME, blank=True)
     current_class = models.CharField(max_length=LONGEST_NAME, blank=True)
     change = models.CharField(max_length=LONGEST_NAME, blank=True)
+    resource = models.ForeignKey(
+        Resource, null=True, blank=True, on_delete=models.SET_NULL, related_name="claims"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 

@@ -8,6 +8,7 @@ from enforcers.reader.device_facts import Facts
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.line import head, integers, whole
 from enforcers.reader.mount_kinds import MOUNTINFO, NETWORK_KINDS
+from enforcers.reader.volumes import volume_at
 
 MOUNTSTATS = "/proc/self/mountstats"
 _NFS_KINDS = frozenset({"nfs", "nfs4"})
@@ -78,6 +79,8 @@ def mount_facts(mounts: list[Mount]) -> Facts:
         "fstype": (first.kind,),
         "mountpoint": tuple(mount.point for mount in mounts),
     }
+    if volumes := dict.fromkeys(one for mount in mounts if (one := volume_at(mount.point))):
+        facts["volume"] = tuple(volumes)
     if place:
         facts["server"] = (place[0],)
     if addresses := dict.fromkeys(mount.address for mount in mounts if mount.address):

@@ -24,6 +24,7 @@ from enforcers.reader.processes import (
     guest_facts,
     workload_of,
 )
+from enforcers.reader.volumes import read_volumes
 
 # Whose VMs and containers have numbers.
 _NUMBERED = frozenset({Maker.PROXMOX_VM, Maker.LXC})
@@ -120,11 +121,15 @@ class Reader:
         mounts: list[Mount],
     ) -> None:
         tree = self._tree
+        volumes = read_volumes(tree)
         for name, disk in disks.items():
             former = self._facts.get(("device", name), {}).get("majmin")
             if former != (disk.majmin,) or self._has_turn(name):
                 self._facts["device", name] = device_facts(tree, name, disk.majmin)
                 self._wwids[name] = wwid(tree, name)
+            # They come and go with pods.
+            claimed = volumes.get(disk.majmin) or volumes.get(name) or ()
+            self._facts["device", name] = _with("volume", claimed, self._facts["device", name])
         self._look_up("nic", interfaces, lambda name: nic_facts(tree, name))
         sources = by_source(mounts)
         self._look_up("mount", sources, lambda source: mount_facts(sources[source]))
@@ -186,6 +191,12 @@ class Reader:
 
     def _has_turn(self, name: str) -> bool:
         return crc32(name.encode("utf-8", "surrogateescape")) % TURNS == self._turn % TURNS
+
+
+def _with(key: str, values: tuple[str, ...], facts: Facts) -> Facts:
+    """The facts with these values of one of them, which is left out where there are none."""
+    rest = {name: found for name, found in facts.items() if name != key}
+    return {**rest, key: values} if values else rest
 
 
 def _single(facts: dict[str, str]) -> Facts:

@@ -23,6 +23,7 @@ from advisor.history.shared_names import shared_names, shared_sentence
 from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, Incident, Policy, Recommendation, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
+from advisor.queries.claims import claims_on
 from advisor.queries.commitments import commitment_of
 from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
@@ -75,6 +76,7 @@ def _page(
         policies=policies,
         earlier=earlier_states(row),
         identity=identity_notes(row),
+        claims=claims_on(row),
         silenced=silence_of(row, now=now),
         silence_lengths=LENGTHS_OF_ONE,
         agent_count=len({one.host_id for one in head["attachments"] if one.has_agent}),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from advisor.core.duration import duration_text
 from advisor.models import Team, Tier, Workload
+from advisor.queries.claims import claims_of, pods_of
 from advisor.queries.hosts import sample_trouble
 from advisor.queries.identity import workload_identity
 from advisor.queries.resources import resource_line
@@ -43,6 +44,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         return render_part(request, workspace, template, now=now, **shown)
     if is_part:
         return render_part(request, workspace, "web/parts/workload.html", now=now, **context)
+    pods = pods_of(row)
     return render_page(
         request,
         workspace,
@@ -50,6 +52,8 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="workloads",
         identity=workload_identity(row),
+        pods=pods,
+        claims=claims_of(row, pods),
         teams=_teams(workspace, row),
         **context,
         **_incidents(workspace, row, now),

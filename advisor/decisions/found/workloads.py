@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 
 from accounts.models import Organisation
 from advisor.core.resource import Tier
+from advisor.decisions.found.claims import keep_clusters
 from advisor.decisions.found.look import Look
 from advisor.decisions.found.migrated import follow
 from advisor.decisions.found.names import free_name
@@ -86,6 +87,9 @@ def keep_workloads(
         if row.pk in known:
             follow(row, one, uses[row.pk].values(), now=now)
     _allocate(known, uses, now=now)
+    pods = ((seen.pods.of(one), row) for one, row in zip(found, rows, strict=True))
+    numbers = {pod.number: row.pk for pod, row in pods if pod is not None}
+    keep_clusters(organisation, seen, workloads=numbers, resources=resources)
     _drop_forgotten(organisation, now=now)
 
 

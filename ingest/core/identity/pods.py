@@ -15,15 +15,15 @@ POD = "pod/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownPod:
-    """A pod as its cluster shows it; `source` is what the cluster is called here.
+    """A pod as its cluster shows it.
 
-    `tier` is the one that its label gives, with the `reason`.
+    `tier` is the one that its label gives, with the `reason`. `number` is that of its row.
     """
 
+    number: int
     uid: str
     namespace: str
     name: str
-    source: str
     labels: Mapping[str, str] = field(default_factory=dict)
     tier: str | None = None
     reason: str = ""

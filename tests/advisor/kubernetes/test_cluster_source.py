@@ -96,9 +96,10 @@ def pod_path(number: int) -> str:
 
 
 def sends(organisation: Organisation, *numbers: int, minutes: float = 0) -> None:
-    """Control groups of these pods send samples, without names."""
+    """Control groups of these pods send samples for a minute, without names."""
     lines = [cgroup("node-1", pod_path(number)) for number in numbers]
-    tell(organisation, *lines, *disk("node-1", "sda"), minutes=minutes)
+    for at in (minutes, minutes + 1):
+        tell(organisation, *lines, *disk("node-1", "sda"), minutes=at)
 
 
 def tiers() -> dict[str, tuple[str, str]]:
@@ -328,10 +329,10 @@ def test_labels_become_tags_of_the_workloads_that_collectors_found(
     cluster.lists[PODS] = [pod(1, "db-0", labels={"team": "red"}), pod(9, "unseen")]
 
     row = read(stating(acme, address=cluster.url))
-    keep_inventory(acme, now=NOW + MINUTE)
+    keep_inventory(acme, now=NOW + 3 * MINUTE)
     assert not owned_by(Workload.objects.all(), team).exists()
     row = read(stating(acme, address=cluster.url, takes_over=True))
-    keep_inventory(acme, now=NOW + 2 * MINUTE)
+    keep_inventory(acme, now=NOW + 4 * MINUTE)
 
     assert row.says == "2 pods and 0 claims read"
     (owned,) = owned_by(Workload.objects.all(), team)
@@ -354,9 +355,9 @@ def test_tier_comes_from_the_label_unless_a_rule_or_a_person_states_one(
     WorkloadRules.objects.create(
         organisation=acme, text="tier: low where name = ruled", stated_at=NOW
     )
-    keep_inventory(acme, now=NOW + MINUTE)
+    keep_inventory(acme, now=NOW + 3 * MINUTE)
     stated_workload(acme, "shop/stated", "low")
-    sends(acme, *range(len(names)), minutes=2)
+    sends(acme, *range(len(names)), minutes=5)
 
     reason = f"label {TIER}=high of the pod, by source main"
     assert tiers() == {
@@ -374,7 +375,7 @@ def test_tier_of_a_label_goes_with_it(acme: Organisation, cluster: SmallCluster,
     sends(acme, 1)
     cluster.lists[PODS] = [pod(1, "db-0", labels={TIER: "high"})]
     row = read(stating(acme, address=cluster.url, takes_over=True))
-    keep_inventory(acme, now=NOW + MINUTE)
+    keep_inventory(acme, now=NOW + 3 * MINUTE)
     assert tiers()["shop/db-0"][0] == "high"
 
     if how == "removed":
@@ -385,7 +386,7 @@ def test_tier_of_a_label_goes_with_it(acme: Organisation, cluster: SmallCluster,
     else:
         label = "other.example.org/tier" if how == "another label" else ""
         stating(acme, address=cluster.url, takes_over=True, tier_label=label)
-    keep_inventory(acme, now=NOW + 2 * MINUTE)
+    keep_inventory(acme, now=NOW + 4 * MINUTE)
 
     (found,) = Workload.objects.all()
     assert found.tier == ("low" if how == "label changed" else "medium")

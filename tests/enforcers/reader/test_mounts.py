@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -200,3 +201,11 @@ def test_telegraf_makes_the_same_lines_of_its_own_capture(
 
     assert len(ours) == 2
     assert ours == theirs
+
+
+def test_export_that_is_a_persistent_volume_says_which() -> None:
+    point = "/var/lib/kubelet/pods/7/volumes/kubernetes.io~csi/pvc-1/mount"
+    one = Mount(point=point, kind="nfs4", source="nas:/pvc-1", majmin="0:45", options="rw")
+
+    assert mount_facts([one, replace(one, point="/mnt/else")])["volume"] == ("pvc-1",)
+    assert "volume" not in mount_facts([replace(one, point="/mnt/else")])

@@ -309,3 +309,20 @@ def test_names_of_containers_are_remembered_as_long_as_these_are_there(root: Pat
 
 def test_nothing_known_is_no_line() -> None:
     assert fact_lines("h1", ("device", "sda"), {}) == []
+
+
+def test_volume_of_a_pod_is_told_of_its_device_and_no_more_when_the_pod_is_gone(
+    root: Path, reader: Reader
+) -> None:
+    point = f"/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/pvc-1/mount"
+    mounts = root / "proc" / "1" / "mountinfo"
+    read(reader)
+    mounts.parent.mkdir()
+    mounts.write_text(f"50 27 8:16 / {point} rw shared:1 - ext4 /dev/sdb rw\n")
+
+    told = [line for line in read(reader).lines if line.startswith("sluice_device")]
+    mounts.write_text("")
+    without = read(reader)
+
+    assert ['volume="pvc-1"' in line for line in told] == [True]
+    assert "volume" not in without.facts["device", "sdb"]

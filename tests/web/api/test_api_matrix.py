@@ -77,7 +77,6 @@ OTHERWISE = {
     "/api/v1/join-tokens": {403}, "/api/v1/join-tokens/{pk}": {403},
     "/api/v1/invitations": {403}, "/api/v1/invitations/{pk}": {403},
     "/api/v1/sources": {403}, "/api/v1/sources/{pk}": {403},
-    "/api/v1/sources/kubernetes": {403},
     "/api/v1/audit": {403}, "/api/v1/audit/verification": {403},
     # It is of a collector: who is no admin sees their own.
     "/api/v1/tokens/{pk}": {404},

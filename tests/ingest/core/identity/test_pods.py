@@ -15,7 +15,12 @@ MIRROR = "0123456789abcdef0123456789abcdef"
 BURSTABLE = "/kubepods.slice/kubepods-burstable.slice"
 SYSTEMD = f"{BURSTABLE}/kubepods-burstable-pod{UID.replace('-', '_')}.slice"
 DB = KnownPod(
-    uid=UID, namespace="shop", name="db-0", source="main", labels={"team": "red", "app": "db"}
+    number=1,
+    uid=UID,
+    namespace="shop",
+    name="db-0",
+   
+    labels={"team": "red", "app": "db"},
 )
 
 
@@ -74,7 +79,7 @@ def test_pod_of_no_uid_is_known_by_its_name_if_one_alone_has_it() -> None:
     (one,) = workloads([*said, replace(said[0], name="kind", value="pod")])
 
     found = named(one, DB)
-    elsewhere = named(one, DB, replace(DB, uid=MIRROR, source="other"))
+    elsewhere = named(one, DB, replace(DB, uid=MIRROR))
 
     assert ("label.app", "db") in found.attributes
     assert elsewhere == one

@@ -127,9 +127,7 @@ def test_owner_is_what_keeps_the_pod(references: Any, labels: Any, owner: str) -
 
 def test_labels_of_the_owner_stand_beside_those_of_the_pod_which_win() -> None:
     pods = [
-        Pod(
-            uid="1", namespace="shop", name="a", node="", owner=WEB, labels={"x": "1"}
-        ),
+        Pod(uid="1", namespace="shop", name="a", node="", owner=WEB, labels={"x": "1"}),
         Pod(uid="2", namespace="bank", name="b", node="", owner=WEB),
     ]
     owner = Owner(namespace="shop", key=WEB, labels={"x": "2", "team": "red"})
