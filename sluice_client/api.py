@@ -158,6 +158,11 @@ class Scope(StrEnum):
     WRITE = "write"
 
 
+class SourceKind(StrEnum):
+    VCENTER = "vcenter"
+    KUBERNETES = "kubernetes"
+
+
 class ThresholdMode(StrEnum):
     FIXED = "fixed"
     BASELINE = "baseline"
@@ -1620,10 +1625,12 @@ class SourceRow:
 
     address: str
     authority: str
+    class_rates: str
     every_min: int
     failures: int
     fingerprint: str
     id: int
+    kind: SourceKind
     name: str
     next_at: datetime | None
     paused_at: datetime | None
@@ -1633,6 +1640,7 @@ class SourceRow:
     test_says: str
     test_worked: bool | None
     tested_at: datetime | None
+    tier_label: str
     user: str
 
 
@@ -1680,6 +1688,21 @@ class StatedChannelRow:
     stopped_at: datetime | None
     stopped_because: str | None
     zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedKubernetesSource:
+    """All of a Kubernetes cluster, but a token that is kept."""
+
+    address: str
+    authority: str = ""
+    class_rates: str = ""
+    every_min: int = 60
+    fingerprint: str = ""
+    name: str
+    takes_over: bool = False
+    tier_label: str = "sluice.io/tier"
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -3056,7 +3079,7 @@ class Api:
         return self.connection.ask("GET", f"/api/v1/silences/{pk}", SilenceRow)
 
     def list_sources(self, *, cursor: str | None = None, limit: int | None = None) -> SourcePage:
-        """List the vCenters that are read; takes an admin."""
+        """List the vCenters and Kubernetes clusters that are read; takes an admin."""
         return self.connection.ask(
             "GET", "/api/v1/sources", SourcePage, query={"cursor": cursor, "limit": limit}
         )
@@ -3068,10 +3091,26 @@ class Api:
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> SourceRow:
-        """State a source, by its name; it is read at once. Takes an admin."""
+        """State a vCenter, by its name; it is read at once. Takes an admin."""
         return self.connection.ask(
             "PUT",
             "/api/v1/sources",
+            SourceRow,
+            body=body,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
+
+    def state_kubernetes_source(
+        self,
+        body: StatedKubernetesSource,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> SourceRow:
+        """State a Kubernetes cluster, by its name; it is read at once. Takes an admin."""
+        return self.connection.ask(
+            "PUT",
+            "/api/v1/sources/kubernetes",
             SourceRow,
             body=body,
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},

@@ -20,6 +20,7 @@ from accounts.models.organisation import OrganisationOwnedQuerySet
 from accounts.roles import Action
 from accounts.services.organisation import LONGEST_NAME
 from advisor.models import (
+    ClassChange,
     Incident,
     MaintenanceWindow,
     NotificationChannel,
@@ -41,7 +42,7 @@ SESSION_KEY = "organisation"
 Row = TypeVar(
     "Row", Host, Incident, JoinToken, MaintenanceWindow, NotificationChannel, NotificationRule,
     NotificationSilence, Recommendation, ReportSubscription, Resource, SavedView, SharedReport,
-    Team, ReadSource, Workload,
+    Team, ReadSource, ClassChange, Workload,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from advisor.models.source import (
 
 FIELDS = (
     "kind", "name", "address", "user", "fingerprint", "authority", "every_min", "takes_over",
-    "tier_label",
+    "tier_label", "class_rates",
 )  # fmt: skip
 """All but the password, which no page shows."""
 
@@ -33,6 +33,7 @@ def form_of(row: ReadSource) -> dict[str, str]:
         "every_min": str(row.every_min),
         "takes_over": "on" if row.takes_over else "",
         "tier_label": row.tier_label,
+        "class_rates": row.class_rates,
         "is_kept": "yes",
     }
 
@@ -72,4 +73,5 @@ def source_of_form(form: Mapping[str, str], password: str) -> StatedSource:
         every_min=int(minutes),
         takes_over=bool(form["takes_over"]),
         tier_label=form["tier_label"],
+        class_rates=form["class_rates"],
     )

@@ -14,6 +14,7 @@ from web.api.v1.api import api_patterns
 from web.views import (
     audit,
     calibration,
+    class_changes,
     connect,
     docs,
     enforcement,
@@ -153,6 +154,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         recommendation_steps.acknowledge_one,
         name="acknowledge",
     ),
+    path("class-changes/<int:pk>/undo/", class_changes.undo, name="undo-class-change"),
     path("recommendations/<int:pk>/snooze/", recommendation_steps.snooze_one, name="snooze"),
     path("incidents/", incidents.incidents, name="incidents"),
     path("incidents/<int:pk>/", incidents.incident, name="incident"),

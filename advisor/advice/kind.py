@@ -56,6 +56,19 @@ class HostMove:
     target: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitToHold:
+    """What a workload is to get at most on the resource, and at least, in the resource's unit."""
+
+    workload: str
+    limit: float
+    reservation: float = 0.0
+
+
+def _limits_nobody(_answer: Stored, _subject: str) -> tuple[LimitToHold, ...]:
+    return ()
+
+
 def _moves_nothing(_answer: Stored) -> tuple[HostMove, ...]:
     return ()
 
@@ -103,6 +116,10 @@ class Kind(Generic[Inputs, Advice]):
     """What approving states of resources, by their names: what `change_resource` takes."""
     moves: Callable[[Stored], tuple[HostMove, ...]] = _moves_nothing
     """What a command moves, where one is configured and who approves may have it run."""
+
+    limits: Callable[[Stored, str], tuple[LimitToHold, ...]] = _limits_nobody
+    """Which limits it would have held, of an answer and whom it is about: by classes of volumes,
+    where a cluster has some and who approves may have them changed."""
 
     def answer(self, inputs_text: str) -> str:
         """The canonical text of the answer to the canonical text of the inputs.

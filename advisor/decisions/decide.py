@@ -22,6 +22,7 @@ from advisor.core.canonical import to_plain
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
+from advisor.decisions.kubernetes.class_changes import ask_for_changes
 from advisor.decisions.ladder import require_ladder
 from advisor.decisions.moving import ask_for_moves
 from advisor.decisions.recommendation_steps import claim, note_in_chain
@@ -105,6 +106,7 @@ def _approve(
         answer = json.loads(recommendation.answer)
         _set(recommendation, kind.sets(answer))
         ask_for_moves(recommendation, kind.moves(answer), actor=actor, now=now)
+    ask_for_changes(recommendation, actor=actor, now=now)
     details = {"reason": reason} if reason else {}
     version = policy and policy.version
     note_in_chain(recommendation, actor, "approve", now=now, version=version, **details)

@@ -4,6 +4,7 @@ from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.agent_key import AgentKey
+from advisor.models.class_change import ChangeState, ClassChange
 from advisor.models.cluster import ClusterClaim, ClusterPod, VolumeClass
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import (
@@ -74,8 +75,10 @@ __all__ = [
     "AgentKey",
     "Allocation",
     "Attachment",
+    "ChangeState",
     "ChannelKind",
     "Chunk",
+    "ClassChange",
     "ClusterClaim",
     "ClusterPod",
     "ComplianceRecord",

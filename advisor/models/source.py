@@ -16,6 +16,7 @@ LONGEST_PASSWORD = 500
 LONGEST_AUTHORITY = 20_000
 LONGEST_TOKEN = 10_000
 LONGEST_SAID = 1000
+LONGEST_RATES = 500
 LEAST_EVERY_MIN, MOST_EVERY_MIN = 5, 7 * 24 * 60
 USUAL_EVERY_MIN = 60
 USUAL_TIER_LABEL = "sluice.io/tier"
@@ -38,6 +39,8 @@ class ReadSource(models.Model):
     set while it is read. What was found, or why not, is in `says`; `trial_...` are of the newest
     test. A removed one stays for a day, so that it can be put back.
     `tier_label` names the label of pods that gives a workload its tier; empty: none does.
+    `class_rates` says what parameters of VolumeAttributesClasses mean, as `iops=IOPS`; empty: no
+    claim is given another class.
     `kept_at` is when what was read of a cluster last differed from what was kept.
     """
 
@@ -61,6 +64,7 @@ class ReadSource(models.Model):
         validators=[MinValueValidator(LEAST_EVERY_MIN), MaxValueValidator(MOST_EVERY_MIN)],
     )
     takes_over = models.BooleanField(default=False)
+    class_rates = models.CharField(max_length=LONGEST_RATES, blank=True, default="", db_default="")
     tier_label = models.CharField(max_length=LONGEST_LABEL, blank=True, default="", db_default="")
     paused_at = models.DateTimeField(null=True, blank=True)
     removed_at = models.DateTimeField(null=True, blank=True)

@@ -22,7 +22,9 @@ class Claims:
 
 def pods_of(workload: Workload) -> list[ClusterPod]:
     """The pods that a workload is, as clusters show them: one, but where collectors unite some."""
-    return list(ClusterPod.objects.filter(workload=workload).select_related("source").order_by("pk"))
+    return list(
+        ClusterPod.objects.filter(workload=workload).select_related("source").order_by("pk")
+    )
 
 
 def claims_of(workload: Workload, pods: Iterable[ClusterPod]) -> Claims:

@@ -1,4 +1,4 @@
-"""Read a Kubernetes cluster by its API: lists, in pages, by a token that may only list.
+"""Read a Kubernetes cluster by its API: lists, in pages. Claims alone are changed, where asked.
 
 The API is that of Kubernetes 1.24 and later; VolumeAttributesClasses are read where it has them.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from ingest.core.kubernetes.cluster import Cluster
+from ingest.core.kubernetes.cluster import Claim, Cluster
 from ingest.core.kubernetes.read_objects import (
     read_claim,
     read_class,
@@ -84,6 +85,44 @@ def greet(api: Api, way: Way) -> str:
         return f"Kubernetes {version}"[:SHORT] if isinstance(version, str) else "Kubernetes"
 
 
+class Claims:
+    """Claims one by one, of which the VolumeAttributesClass is changed.
+
+    The token needs the right to list claims, and the one to patch them.
+    """
+
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+
+    def now(self, namespace: str, name: str) -> Claim | None:
+        """A claim as it is now; None if there is none."""
+        query = {"fieldSelector": f"metadata.name={name}", "limit": "1"}
+        items = self._session.get(_claims_in(namespace), query).get("items")
+        return read_claim(items[0]) if isinstance(items, list) and items else None
+
+    def ask_for(self, claim: Claim, wanted: str, *, only_try: bool) -> None:
+        """Have a claim ask for a class, or only ask whether it may; StatusError if it may not.
+
+        One that somebody changed meanwhile, or that is another under its name, is left as it is.
+        """
+        same = {"uid": claim.uid, "resourceVersion": claim.version}
+        change = {"metadata": same, "spec": {"volumeAttributesClassName": wanted or None}}
+        tries = {"dryRun": "All"} if only_try else {}
+        path = f"{_claims_in(claim.namespace)}/{claim.name}"
+        self._session.patch(path, {"fieldManager": "sluice", **tries}, change)
+
+
+def _claims_in(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+
+
+@contextmanager
+def changing_claims(api: Api, way: Way) -> Iterator[Claims]:
+    """The claims of a cluster, over one connection; SourceError where it cannot be reached."""
+    with connected(api.url, way) as connection:
+        yield Claims(_Session(connection, api))
+
+
 class _Session:
     """Sends requests one after the other."""
 
@@ -96,9 +135,24 @@ class _Session:
     def get(self, path: str, query: Mapping[str, str]) -> Mapping[str, Any]:
         """The object that is answered; StatusError if it is refused."""
         accept = _METADATA if path.startswith("/apis/apps/") else "application/json"
+        return self._ask("GET", path, query, {"Accept": accept})
+
+    def patch(self, path: str, query: Mapping[str, str], change: Mapping[str, Any]) -> None:
+        """Change a part of an object (RFC 7386); StatusError if it is refused."""
+        headers = {"Accept": "application/json", "Content-Type": "application/merge-patch+json"}
+        self._ask("PATCH", path, query, headers, json.dumps(change).encode())
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> Mapping[str, Any]:
         words = f"?{urlencode(query)}" if query else ""
         self._connection.request(
-            "GET", f"{self._below}{path}{words}", headers={**self._headers, "Accept": accept}
+            method, f"{self._below}{path}{words}", body, {**self._headers, **headers}
         )
         answer = self._connection.getresponse()
         body = answer.read(MOST_ANSWER_BYTES + 1)
@@ -106,18 +160,21 @@ class _Session:
             raise AnswerError(f"{self._url} answers with more than {MOST_ANSWER_BYTES >> 20} MiB")
         said = _object_of(body)
         if answer.status != 200:
-            raise self._refused(path, answer.status, said)
+            raise self._refused(method, path, answer.status, said)
         if not said:
             raise AnswerError(f"{self._url} answers with no object; is it a Kubernetes cluster?")
         return said
 
-    def _refused(self, path: str, status: int, said: Mapping[str, Any]) -> StatusError:
+    def _refused(
+        self, method: str, path: str, status: int, said: Mapping[str, Any]
+    ) -> StatusError:
         what = path.rpartition("/")[2]
+        does = "list" if method == "GET" else "change claim"
         told = said.get("message")
         more = f": {told[:SHORT]}" if isinstance(told, str) and told.isprintable() else ""
         text = {
             401: f"{self._url} refuses the token: it is wrong, or its time is over",
-            403: f"{self._url} does not let the token list {what}{more}",
+            403: f"{self._url} does not let the token {does} {what}{more}",
             404: f"{self._url} has no {what}; is it the API of a Kubernetes cluster?",
             429: f"{self._url} is busy, and asks to be read later",
         }.get(status, f"{self._url} answers {status} for {what}{more}")

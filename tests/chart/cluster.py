@@ -27,8 +27,8 @@ from tests.chart.rendering import Object
 
 READY_WITHIN_S = 90.0
 TOKEN = "of-this-test-alone"
-READER = "reader"
-"""The token and the name of a user who may do what a test lets it."""
+READER, LISTER = "reader", "lister"
+"""The tokens and the names of users who may do what a test lets them."""
 API = {
     "Namespace": ("api/v1", "namespaces"),
     "Pod": ("api/v1", "pods"),
@@ -224,7 +224,8 @@ def _apiserver_words(folder: Path, etcd: int, port: int) -> list[str]:
         )
     )
     tokens = folder / "tokens.csv"
-    tokens.write_text(f"{TOKEN},admin,admin,system:masters\n{READER},{READER},{READER}\n")
+    others = "".join(f"{name},{name},{name}\n" for name in (READER, LISTER))
+    tokens.write_text(f"{TOKEN},admin,admin,system:masters\n{others}")
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd}", f"--cert-dir={folder / 'certificates'}",
         "--bind-address=127.0.0.1", f"--secure-port={port}",

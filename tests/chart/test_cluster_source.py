@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,12 +17,22 @@ from accounts.roles import Role
 from advisor.decisions.sources.problems import StatedSource
 from advisor.decisions.sources.reading import read_where_due
 from advisor.decisions.sources.stating import ask_trial, state_source
-from advisor.models import ClusterClaim, ClusterPod, ReadSource, VolumeClass
+from advisor.models import (
+    ClassChange,
+    ClusterClaim,
+    ClusterPod,
+    ReadSource,
+    Recommendation,
+    Resource,
+    VolumeClass,
+)
 from advisor.models.source import SourceKind
 from ingest.core.source_errors import StatusError
 from ingest.imports import kubernetes
+from ingest.imports.connection import Trust, Way
+from ingest.imports.kubernetes import Api, changing_claims
 from tests.advisor.scenario import NOW
-from tests.chart.cluster import READER, Cluster, running_cluster
+from tests.chart.cluster import LISTER, READER, Cluster, running_cluster
 from tests.chart.test_rendered import ROOT
 
 pytestmark = [
@@ -45,10 +56,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def what_it_has() -> Iterator[dict[str, Any]]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-    yield {
-        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass",
-        "metadata": {"name": "gold"}, "driverName": DRIVER, "parameters": {"iops": "4000"},
-    }  # fmt: skip
+    for name, iops in {"gold": "4000", "silver": "2000"}.items():
+        yield {
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass",
+            "metadata": {"name": name}, "driverName": DRIVER, "parameters": {"iops": iops},
+        }  # fmt: skip
     yield {
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pvc-1"},
         "spec": {
@@ -103,24 +115,25 @@ def made(cluster: Cluster, one: dict[str, Any]) -> None:
 def reader(cluster: Cluster) -> str:
     """Who may do what the page says that the account of a source needs."""
     page = (ROOT / "docs/kubernetes.md").read_text()
-    role, _ = (
+    (role,) = (
         one
         for block in page.split("```yaml\n")[1:]
         for one in yaml.safe_load_all(block.partition("```")[0])
-        if str(one.get("kind", "")).startswith("ClusterRole")
+        if one.get("kind") == "ClusterRole"
     )
     made(cluster, role)
-    name = role["metadata"]["name"]
-    about = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
-    user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": READER}
-    made(
-        cluster,
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": name}, "roleRef": about, "subjects": [user],
-        },
-    )  # fmt: skip
+    made(cluster, bound_to(role["metadata"]["name"], READER))
     return READER
+
+
+def bound_to(role: str, user: str) -> dict[str, Any]:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"{role}-{user}"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }  # fmt: skip
 
 
 def stated(cluster: Cluster, settings: Settings, token: str) -> ReadSource:
@@ -161,7 +174,7 @@ def test_real_cluster_is_read_by_the_role_of_the_page(
 
     row = read(stated(cluster, settings, reader))
 
-    assert row.says == "14 pods and 1 claims read"
+    assert row.says.startswith("14 pods and ")
     pages = [query for path, query in asked if path == "/api/v1/pods"]
     assert [("continue" in query) for query in pages] == [False, True, True]
     pods = {one.name: one for one in ClusterPod.objects.all()}
@@ -170,9 +183,9 @@ def test_real_cluster_is_read_by_the_role_of_the_page(
         "Deployment/web", {"app": "web", "team": "red"},
     )  # fmt: skip
     assert (pods["db-0"].claims, pods["db-0"].node) == (["data-db-0"], "node-1")
-    claim = ClusterClaim.objects.get()
+    claim = ClusterClaim.objects.get(name="data-db-0")
     assert (claim.volume, claim.driver, claim.labels) == ("pvc-1", DRIVER, {"keep": "long"})
-    assert VolumeClass.objects.get().parameters == {"iops": "4000"}
+    assert VolumeClass.objects.get(name="gold").parameters == {"iops": "4000"}
 
 
 def test_real_cluster_greets_whom_it_lets_list(
@@ -216,7 +229,7 @@ def test_list_of_a_real_cluster_goes_on_when_its_moment_is_gone(
     row = read(stated(cluster, settings, reader))
 
     assert statuses == [410]
-    assert row.says == "14 pods and 1 claims read"
+    assert row.says.startswith("14 pods and ")
 
 
 def forget_the_past(cluster: Cluster) -> None:
@@ -234,3 +247,134 @@ def forget_the_past(cluster: Cluster) -> None:
 
 def by_pages_of(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes.read_live, "__kwdefaults__", {"page": count})
+
+
+@pytest.fixture(scope="module")
+def changer(cluster: Cluster, reader: str) -> str:
+    """The same user with the one more right that changes of classes need."""
+    rule = {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["patch"]}
+    kinds = "rbac.authorization.k8s.io/v1"
+    made(
+        cluster,
+        {
+            "apiVersion": kinds, "kind": "ClusterRole", "metadata": {"name": "changes"},
+            "rules": [rule],
+        },
+    )  # fmt: skip
+    made(cluster, bound_to("changes", reader))
+    return reader
+
+
+@pytest.fixture
+def claim(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    """A claim with the class silver, bound to a volume that has it."""
+    name = request.node.originalname.replace("_", "-")[:50].strip("-")
+    made(
+        cluster,
+        {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "volumeName": f"pvc-{name}",
+                "storageClassName": "fast", "volumeAttributesClassName": "silver",
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+    )  # fmt: skip
+    driver_says(cluster, name, phase="Bound", currentVolumeAttributesClassName="silver")
+    return name
+
+
+def driver_says(cluster: Cluster, name: str, **status: Any) -> None:
+    """What the driver's controllers write, which no test has."""
+    answer = cluster.ask(
+        "PATCH", f"{cluster.path('PersistentVolumeClaim', 'shop', name)}/status",
+        json={"status": status}, headers={"Content-Type": "application/merge-patch+json"},
+    )  # fmt: skip
+    assert answer.ok, answer.text
+
+
+def spec_of(cluster: Cluster, name: str) -> dict[str, Any]:
+    found = cluster.get("PersistentVolumeClaim", "shop", name)
+    assert found is not None
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
+def reached(cluster: Cluster, token: str) -> tuple[Api, Way]:
+    trust = Trust(authority=cluster.authority.read_text())
+    return Api(url=cluster.url, token=token), Way(trust=trust)
+
+
+def test_class_of_a_real_claim_is_tried_changed_and_changed_back(
+    cluster: Cluster, changer: str, claim: str
+) -> None:
+    with changing_claims(*reached(cluster, changer)) as claims:
+        before = claims.now("shop", claim)
+        assert before is not None
+        claims.ask_for(before, "gold", only_try=True)
+        assert spec_of(cluster, claim)["volumeAttributesClassName"] == "silver"
+
+        claims.ask_for(before, "gold", only_try=False)
+        assert spec_of(cluster, claim)["volumeAttributesClassName"] == "gold"
+        with pytest.raises(StatusError) as refusal:
+            claims.ask_for(before, "silver", only_try=False)
+        assert refusal.value.status == requests.codes.conflict
+
+        after = claims.now("shop", claim)
+        assert after is not None
+        assert (after.asked_class, after.current_class) == ("gold", "silver")
+        claims.ask_for(after, "silver", only_try=False)
+    assert spec_of(cluster, claim)["volumeAttributesClassName"] == "silver"
+
+
+def test_real_cluster_takes_no_class_away(cluster: Cluster, changer: str, claim: str) -> None:
+    with changing_claims(*reached(cluster, changer)) as claims:
+        now = claims.now("shop", claim)
+        assert now is not None
+        with pytest.raises(StatusError) as refusal:
+            claims.ask_for(now, "", only_try=True)
+
+    assert refusal.value.status == requests.codes.unprocessable_entity
+
+
+def test_real_cluster_lets_nobody_change_a_class_without_the_right(
+    cluster: Cluster, reader: str, claim: str
+) -> None:
+    made(cluster, bound_to("sluice-cluster-reader", LISTER))
+
+    with changing_claims(*reached(cluster, LISTER)) as claims:
+        now = claims.now("shop", claim)
+        assert now is not None
+        with pytest.raises(StatusError, match="does not let the token change claim"):
+            claims.ask_for(now, "gold", only_try=True)
+
+
+def test_approved_class_is_followed_on_a_real_cluster(
+    cluster: Cluster, changer: str, claim: str, settings: Settings
+) -> None:
+    row = stated(cluster, settings, changer)
+    found = cluster.get("PersistentVolumeClaim", "shop", claim)
+    assert found is not None
+    resource = Resource.objects.create(
+        organisation=row.organisation, name="disk", kind="datastore", unit="iops",
+        threshold=30.0, activity_floor=1.0,
+    )  # fmt: skip
+    advice = Recommendation.objects.create(
+        organisation=row.organisation, resource=resource, topic="limit_check",
+        kind="limit_check", summary="s", inputs="{}", answer="{}", created_at=NOW,
+        expires_at=NOW,
+    )  # fmt: skip
+    ClassChange.objects.create(
+        organisation=row.organisation, recommendation=advice, source=row, workload="db-0",
+        uid=found["metadata"]["uid"], namespace="shop", name=claim, wanted="gold", asked_at=NOW,
+        asked_by="ann", look_at=NOW,
+    )  # fmt: skip
+
+    read(row)
+    change = ClassChange.objects.get()
+    assert (change.state, change.former) == ("checking", "silver")
+    driver_says(cluster, claim, currentVolumeAttributesClassName="gold")
+    read_where_due(row.pk, now=NOW + timedelta(minutes=1))
+
+    assert ClassChange.objects.get().state == "done"

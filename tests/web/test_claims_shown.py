@@ -21,7 +21,8 @@ def claimed(fleet: Fleet, count: int = 1) -> None:
     names = [f"data-{number:03}" for number in range(count)]
     ClusterPod.objects.create(
         organisation=fleet.organisation, source=source, uid="p-1", namespace="shop", name="db-0",
-        owner="StatefulSet/db", node="node-1", claims=names, workload=Workload.objects.get(name="db-orders"),
+        owner="StatefulSet/db", node="node-1", claims=names,
+        workload=Workload.objects.get(name="db-orders"),
     )  # fmt: skip
     ClusterClaim.objects.bulk_create(
         ClusterClaim(

@@ -26,6 +26,7 @@ from accounts.services.join_tokens import Terms, make_join_token
 from accounts.services.tokens import create_token
 from advisor.models import (
     Allocation,
+    ClassChange,
     Delivery,
     Incident,
     LadderRule,
@@ -88,6 +89,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
     "views": lambda _: SavedView.objects.order_by("pk")[0].pk,
     "sources": lambda _: ReadSource.objects.order_by("pk")[0].pk,
+    "class-changes": lambda _: ClassChange.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
 }
@@ -209,6 +211,12 @@ def imported(fleet: Fleet) -> Fleet:
     ReadSource.objects.create(
         organisation=fleet.organisation, name="main", address="https://vc.example.org",
         user="reader", password="opensesame", next_at=later,
+    )  # fmt: skip
+    ClassChange.objects.create(
+        organisation=fleet.organisation, recommendation=Recommendation.objects.order_by("pk")[0],
+        source=ReadSource.objects.get(name="main"), workload="db-orders", uid="c-1",
+        namespace="shop", name="data-db-0", wanted="gold", asked_at=fleet.now, asked_by="owner",
+        look_at=later,
     )  # fmt: skip
     MaintenanceWindow.objects.create(
         organisation=fleet.organisation, name="backup", starts_at=fleet.now, length_s=60.0

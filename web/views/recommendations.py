@@ -25,6 +25,12 @@ from advisor.core.duration import duration_text
 from advisor.core.enumeration import clauses
 from advisor.core.ladder.verdict import Verdict
 from advisor.decisions.decide import approve, reject, waits_for_rollout
+from advisor.decisions.kubernetes.class_changes import (
+    Plan,
+    asked_changes_text,
+    may_change_classes,
+    planned_changes,
+)
 from advisor.decisions.ladder import CONFIRMED, confirm_first, ladder_verdict, level_text, why_held
 from advisor.decisions.moving import asked_text, may_carry_out
 from advisor.decisions.rejection import REJECTION_REASONS, reason_text
@@ -144,6 +150,8 @@ def recommendation_page(
     kind = kind_of(row)
     is_policy = kind is not None and kind.publishes
     found = ladder_verdict(row, now=now) if detail.is_open else None
+    acts = may_change_classes(workspace.actor)
+    plan = planned_changes(row) if detail.is_open and acts else Plan()
     carries_out = bool(kind and _moves(kind, row)) and may_carry_out(
         workspace.actor, row.organisation
     )
@@ -162,9 +170,12 @@ def recommendation_page(
         level_text=level_text(row, found) if found else "",
         one_click=found
         and found.asks_for_a_click
-        and not (detail.reach.without_agent or carries_out),
+        and not (detail.reach.without_agent or carries_out or plan.changes),
         rejection_reasons=REJECTION_REASONS,
         carries_out=carries_out,
+        class_plan=plan,
+        class_changes=list(row.class_changes.select_related("undone_by").order_by("pk")),
+        may_undo_classes=acts,
         **(_policy(detail, now) if is_policy else _other_advice(row)),
         **context,
     )
@@ -309,14 +320,16 @@ def _refused(
 
 
 def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
+    classes = asked_changes_text(row)
     if policy is not None:
         state = policy_state(policy, now=now)
         return (
             f"Approved. Version {policy.version} of the policy of {row.resource.name} is "
-            f"{state.text}. Agents take it with their next pull and report what they did."
-        )
+            f"{state.text}. Agents take it with their next pull and report what they did. "
+            f"{classes}"
+        ).strip()
     advice = advice_detail(row)
-    return asked_text(row) or (advice.commitment.done if advice else NOTED)
+    return asked_text(row) or classes or (advice.commitment.done if advice else NOTED)
 
 
 @require_POST

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from advisor.advice.kind import Kind, Stored, Variant
+from advisor.advice.kind import Kind, LimitToHold, Stored, Variant
 from advisor.advice.limit_check.decide.limit_check import LimitCheck, check_limits
+from advisor.advice.limit_check.decide.limit_finding import LimitFinding
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
 from advisor.advice.limit_check.gather import has_limits, limit_inputs
 from advisor.advice.limit_check.show import show
@@ -16,6 +17,15 @@ def _essence(answer: Stored) -> object:
 def _workload(inputs: Stored) -> str:
     workload: str = inputs["workload"]
     return workload
+
+
+def _not_held(answer: Stored, workload: str) -> tuple[LimitToHold, ...]:
+    """The one limit of the workload, where nothing holds it to that."""
+    rows = answer.get("limits", ())
+    if len(rows) != 1 or rows[0]["finding"] != LimitFinding.NOT_HOLDING:
+        return ()
+    limit = rows[0]["limit_iops"]
+    return (LimitToHold(workload=workload, limit=limit),) if limit else ()
 
 
 LIMIT_CHECK = Kind(
@@ -39,4 +49,5 @@ LIMIT_CHECK = Kind(
     gather=limit_inputs,
     applies=has_limits,
     show=show,
+    limits=_not_held,
 )

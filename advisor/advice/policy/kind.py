@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from advisor.advice.kind import Kind, Variant
+from advisor.advice.kind import Kind, LimitToHold, Stored, Variant
 from advisor.advice.policy.decide.policy_advice import advise
 from advisor.advice.policy.decide.policy_answer import Recommendation, RecommendationKind
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.advice.shared.policies import granted
 from advisor.models import POLICY_TOPIC
+
+
+def _limits(answer: Stored, _subject: str) -> tuple[LimitToHold, ...]:
+    """Those of the policy; a text that no page can read has none."""
+    return tuple(
+        LimitToHold(
+            workload=row["workload"], limit=row["limit"], reservation=row["reservation"] or 0.0
+        )
+        for row in answer.get("allocations", ())
+        if row.get("limit")
+    )
+
 
 POLICY = Kind(
     name="policy",
@@ -41,4 +53,5 @@ POLICY = Kind(
     decide=advise,
     essence=granted,
     publishes=True,
+    limits=_limits,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 
 from django.db.models import Q
@@ -48,7 +47,9 @@ def _labels_of_claims(organisation: Organisation, pods: Iterable[ClusterPod]) ->
 def _known(rows: Iterable[ClusterPod], claims: _Labels) -> Iterable[KnownPod]:
     for row in rows:
         label = row.source.tier_label
-        own = [claims.get((row.source_id, row.namespace, name), {}) for name in row.claims]
+        own: dict[str, str] = {}
+        for name in row.claims:
+            own |= claims.get((row.source_id, row.namespace, name), {})
         tier = labelled_tier(row.labels, label) if label else None
         yield KnownPod(
             number=row.pk,
@@ -56,7 +57,7 @@ def _known(rows: Iterable[ClusterPod], claims: _Labels) -> Iterable[KnownPod]:
             namespace=row.namespace,
             name=row.name,
             # Of one name the pod's own counts.
-            labels={**dict(ChainMap(*own)), **row.labels},
+            labels={**own, **row.labels},
             tier=tier,
             reason=f"{BY_LABEL}{label}={tier} of the pod, by source {row.source}" if tier else "",
         )

@@ -38,7 +38,7 @@ def keep_cluster(source: ReadSource, cluster: Cluster, *, now: datetime) -> None
 
 
 def _columns(one: object, names: Iterable[str]) -> dict[str, Any]:
-    found = {name: getattr(one, name, None) for name in names}
+    found: dict[str, Any] = {name: getattr(one, name, None) for name in names}
     if "claims" in found:
         found["claims"] = list(found["claims"])
     return found
@@ -59,7 +59,7 @@ def _keep(
     """The rows of one table; whether any was another."""
     rows = {getattr(one, key): one for one in _objects(model).filter(source=source)}
     changed = []
-    for one in rows.keys() & wanted.keys():
+    for one in sorted(rows.keys() & wanted.keys()):
         row, columns = rows[one], wanted[one]
         if any(getattr(row, name) != columns[name] for name in names):
             for name in names:

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from advisor.core.labelled_tier import unknown_tiers
+from advisor.decisions.kubernetes.class_runner import carry_out_changes
 from advisor.decisions.kubernetes.keep import keep_cluster
 from advisor.decisions.kubernetes.own_cluster import (
     SETTING,
@@ -41,6 +42,11 @@ def read(row: ReadSource, way: Way, *, now: datetime) -> str:
         if stands.exists():
             keep_cluster(row, cluster, now=now)
     return _words(row, cluster)
+
+
+def change(row: ReadSource, way: Way, *, now: datetime) -> None:
+    """Make the changes of classes that wait, look at those before; SourceError says why not."""
+    carry_out_changes(row, *_reached(row, way), now=now)
 
 
 def _reached(row: ReadSource, way: Way) -> tuple[Api, Way]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 from advisor.core.notifying import problems_of_name
+from advisor.core.volume_classes import MeaningError, read_meanings
 from advisor.decisions.kubernetes.own_cluster import SETTING, is_by_own_account
 from advisor.models import ReadSource
 from advisor.models.source import (
@@ -14,6 +15,7 @@ from advisor.models.source import (
     LONGEST_ADDRESS,
     LONGEST_AUTHORITY,
     LONGEST_PASSWORD,
+    LONGEST_RATES,
     LONGEST_TOKEN,
     LONGEST_USER,
     MOST_EVERY_MIN,
@@ -58,6 +60,7 @@ class StatedSource:
     every_min: int = USUAL_EVERY_MIN
     takes_over: bool = False
     tier_label: str = ""
+    class_rates: str = ""
 
     @property
     def secret(self) -> str:
@@ -76,6 +79,7 @@ class StatedSource:
             fingerprint=self.fingerprint.strip().replace(":", "").lower(),
             authority=self.authority.strip(),
             tier_label=self.tier_label.strip(),
+            class_rates=" ".join(self.class_rates.split()),
         )
 
 
@@ -136,13 +140,21 @@ def _address_problem(stated: StatedSource, allowed: Addresses) -> str:
 def _problems_of_kind(stated: StatedSource) -> list[str]:
     if stated.kind == SourceKind.VCENTER:
         found = [] if stated.user else ["it needs a user, with the role Read-only on the vCenter"]
-        return found + (["a vCenter has no labels of tiers"] if stated.tier_label else [])
+        of_clusters = stated.tier_label or stated.class_rates
+        return found + (["a vCenter has no labels and no classes"] if of_clusters else [])
     found = ["a Kubernetes cluster has no user; give a token"] if stated.user else []
     if stated.password and not _TOKEN.fullmatch(stated.password):
         found.append("a token has no letters but those of ASCII, and no spaces")
     label = stated.tier_label
     if label and not (len(label) <= LONGEST_LABEL and _LABEL.fullmatch(label)):
         found.append(f'"{label[:60]}" is no name of a label, such as sluice.io/tier')
+    if len(stated.class_rates) > LONGEST_RATES:
+        found.append(f"what parameters of classes mean has at most {LONGEST_RATES} letters")
+    else:
+        try:
+            read_meanings(stated.class_rates)
+        except MeaningError as error:
+            found.append(str(error))
     return found
 
 

@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from accounts.sealing import Unsealable
 from advisor.decisions.kubernetes import live as kubernetes
+from advisor.decisions.kubernetes.class_runner import due_changes, put_off
 from advisor.decisions.sources.stating import allowed_addresses
 from advisor.decisions.vcenter import live as vcenter
 from advisor.errors import AdvisorError
@@ -34,21 +35,24 @@ LONGEST_WAIT = timedelta(days=1)
 
 
 def due_sources(*, now: datetime) -> QuerySet[ReadSource]:
-    """Those to be read or tested."""
+    """Those to be read or tested, and those where a class is to be changed or looked at."""
     to_read = Q(paused_at=None, next_at__lte=now)
     to_test = Q(trial_asked_at__isnull=False) & (
         Q(trial_at=None) | Q(trial_at__lt=F("trial_asked_at"))
     )
-    return ReadSource.objects.filter(to_read | to_test, removed_at=None)
+    to_change = Q(paused_at=None) & Exists(due_changes(now=now).filter(source=OuterRef("pk")))
+    return ReadSource.objects.filter(to_read | to_test | to_change, removed_at=None)
 
 
 def read_where_due(source_id: int, *, now: datetime) -> None:
-    """Test a source if that is asked for, and read it if it is time; safe to run twice."""
+    """Test, change and read a source, whichever is asked for or due; safe to run twice."""
     row = due_sources(now=now).select_related("organisation").filter(pk=source_id).first()
     if row is None:
         return
     if row.is_tried:
         try_now(row, now=now)
+    if row.paused_at is None and row.kind == SourceKind.KUBERNETES:
+        _change(row, now)
     if row.paused_at is None and row.next_at <= now:
         _read(row, now)
 
@@ -62,6 +66,16 @@ def try_now(row: ReadSource, *, now: datetime) -> None:
     ReadSource.objects.filter(pk=row.pk, trial_asked_at=row.trial_asked_at).update(
         trial_at=max(now, row.trial_asked_at or now), trial_worked=worked, trial_says=_short(says)
     )
+
+
+def _change(row: ReadSource, now: datetime) -> None:
+    """Give claims their classes, as far as it can be reached."""
+    if not due_changes(now=now).filter(source=row).exists():
+        return
+    try:
+        kubernetes.change(row, _way(row, READ_LIMIT_S), now=now)
+    except (SourceError, Unsealable) as error:
+        put_off(row, str(error), now=now)
 
 
 def _greeting(row: ReadSource) -> str:

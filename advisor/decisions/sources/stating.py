@@ -72,7 +72,7 @@ def state_source(
     row.address, row.user = stated.address, stated.user
     row.fingerprint, row.authority = stated.fingerprint, stated.authority
     row.every_min, row.takes_over = stated.every_min, stated.takes_over
-    row.tier_label = stated.tier_label
+    row.tier_label, row.class_rates = stated.tier_label, stated.class_rates
     if stated.password:
         row.password = stated.password
     row.next_at, row.failures = now, 0
@@ -188,5 +188,6 @@ def _note(row: ReadSource, actor: Actor, action: str, now: datetime) -> None:
             "every_min": row.every_min,
             "takes_over": "yes" if row.takes_over else "no",
             "tier_label": row.tier_label,
+            "class_rates": row.class_rates,
         },
     )  # fmt: skip

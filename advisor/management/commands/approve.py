@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.decisions.decide import approve
+from advisor.decisions.kubernetes.class_changes import asked_changes_text
 from advisor.decisions.ladder import CONFIRMED, confirm_first
 from advisor.decisions.moving import asked_text
 from advisor.history.policy_state import policy_state
@@ -51,9 +52,11 @@ class Command(ProductCommand):
                 f"{policy} is {state.text}. See: sluice policy {policy.resource.name}. "
                 f"Undo with: sluice rollback {policy.resource.name} --user {options['user']}"
             )
+            if asked := asked_changes_text(found):
+                self.stdout.write(asked)
         else:
             self.stdout.write(f"Approved: {found.summary}")
-            if asked := asked_text(found):
+            if asked := asked_text(found) or asked_changes_text(found):
                 self.stdout.write(asked)
             elif advice := advice_detail(found):
                 about = advice.commitment

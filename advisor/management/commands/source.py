@@ -63,6 +63,11 @@ class Command(ProductCommand):
             "--tier-label", default=USUAL_TIER_LABEL, metavar="LABEL",
             help=f"of pods, that gives a workload its tier; empty: none ({USUAL_TIER_LABEL})",
         )  # fmt: skip
+        cluster.add_argument(
+            "--class-rates", default="", metavar="MEANINGS",
+            help='what parameters of its VolumeAttributesClasses mean, as "iops=IOPS"; an '
+            "admin's approval of a limit then gives claims their class (none)",
+        )  # fmt: skip
         _add_common(cluster)
         add_verb(verbs, "test", help="connect and log in now").add_argument("name")
         add_verb(verbs, "pause", help="read it no more").add_argument("name")
@@ -85,7 +90,7 @@ class Command(ProductCommand):
             token = "" if without else given_token(options["token_file"])
             _add(
                 organisation, options, now, kind=SourceKind.KUBERNETES, password=token,
-                tier_label=options["tier_label"],
+                tier_label=options["tier_label"], class_rates=options["class_rates"],
             )  # fmt: skip
         elif verb == "test":
             self._test(_named(organisation, options["name"]), now)
@@ -186,6 +191,7 @@ def _row(row: ReadSource) -> dict[str, Any]:
         "every_min": row.every_min,
         "takes_over": row.takes_over,
         "tier_label": row.tier_label or None,
+        "class_rates": row.class_rates or None,
         "paused_at": row.paused_at,
         "read_at": row.read_at,
         "next_at": None if row.paused_at else row.next_at,

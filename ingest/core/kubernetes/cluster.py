@@ -45,7 +45,8 @@ class Claim:
     """A claim on a persistent volume; `volume` is empty until it is bound.
 
     `asked_class` is the VolumeAttributesClass that it asks for, `current_class` the one that its
-    volume has, `change` what becomes of a change: Pending, InProgress or Infeasible.
+    volume has, `change` what becomes of a change: Pending, InProgress or Infeasible. `version`
+    is of the object: who changes another version than this one is refused.
     """
 
     uid: str
@@ -57,6 +58,7 @@ class Claim:
     asked_class: str = ""
     current_class: str = ""
     change: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

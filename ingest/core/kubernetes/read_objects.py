@@ -93,6 +93,7 @@ def read_claim(said: object) -> Claim | None:
         asked_class=_text(spec.get("volumeAttributesClassName"), LONGEST_NAME),
         current_class=_text(status.get("currentVolumeAttributesClassName"), LONGEST_NAME),
         change=_text(_part(status, "modifyVolumeStatus").get("status"), LONGEST_NAME),
+        version=_text(about.get("resourceVersion"), LONGEST_NAME),
     )
 
 

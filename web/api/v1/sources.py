@@ -22,6 +22,7 @@ from advisor.models.source import (
     LONGEST_ADDRESS,
     LONGEST_AUTHORITY,
     LONGEST_PASSWORD,
+    LONGEST_RATES,
     LONGEST_TOKEN,
     LONGEST_USER,
     MOST_EVERY_MIN,
@@ -53,6 +54,7 @@ class SourceRow(Schema):
     every_min: int
     takes_over: bool
     tier_label: str = Field(description="label of pods that gives a workload its tier, or empty")
+    class_rates: str = Field(description="what parameters of classes of volumes mean, or empty")
     paused_at: datetime | None
     next_at: datetime | None = Field(description="when it is read next; null while it is paused")
     read_at: datetime | None = Field(description="when it was last read with success")
@@ -104,6 +106,11 @@ class StatedKubernetesSource(Asked):
     tier_label: Annotated[Text, Field(max_length=LONGEST_LABEL)] = Field(
         default=USUAL_TIER_LABEL,
         description="label of pods that gives a workload its tier; empty: none does",
+    )
+    class_rates: Annotated[Text, Field(max_length=LONGEST_RATES)] = Field(
+        default="",
+        description="what parameters of its VolumeAttributesClasses mean, as `iops=IOPS "
+        "throughput=MiB/s`; an admin's approval of a limit then gives claims their class",
     )
 
 
@@ -203,7 +210,7 @@ def _tag(row: ReadSource) -> str:
     """Of what people state of it; what reads give does not count."""
     return tag_of(
         row.pk, row.address, row.user, row.password, row.fingerprint, row.authority,
-        row.every_min, row.takes_over, row.tier_label, row.paused_at,
+        row.every_min, row.takes_over, row.tier_label, row.class_rates, row.paused_at,
     )  # fmt: skip
 
 
@@ -219,6 +226,7 @@ def _plain(row: ReadSource) -> dict[str, Any]:
         "every_min": row.every_min,
         "takes_over": row.takes_over,
         "tier_label": row.tier_label,
+        "class_rates": row.class_rates,
         "paused_at": row.paused_at,
         "next_at": None if row.paused_at else row.next_at,
         "read_at": row.read_at,

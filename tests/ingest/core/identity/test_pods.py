@@ -19,7 +19,6 @@ DB = KnownPod(
     uid=UID,
     namespace="shop",
     name="db-0",
-   
     labels={"team": "red", "app": "db"},
 )
 
