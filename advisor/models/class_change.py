@@ -78,7 +78,7 @@ class ClassChange(models.Model):
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether it came to a change that was not undone; a later one is looked at by services."""
+        """Whether it came to a change that was not undone; services look at later ones."""
         has_ended = self.state in (ChangeState.DONE, ChangeState.FAILED)
         was_changed = self.changed_at is not None and self.undoes_id is None
         return has_ended and was_changed and not hasattr(self, "undone_by")

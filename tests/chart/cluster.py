@@ -113,12 +113,14 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path) -> Iterator[Cluster]:
-    """Until the block ends; all its files are in the folder."""
+def running_cluster(folder: Path, *more: str) -> Iterator[Cluster]:
+    """Until the block ends; all its files are in the folder. `more` are options of it."""
     ports = _free_ports(3)
     with (
         _process(folder, "etcd", *_etcd_words(folder, ports[0], ports[1])),
-        _process(folder, "apiserver", *_apiserver_words(folder, ports[0], ports[2])) as server,
+        _process(
+            folder, "apiserver", *_apiserver_words(folder, ports[0], ports[2]), *more
+        ) as server,
     ):
         session = _session()
         url = f"https://127.0.0.1:{ports[2]}"
