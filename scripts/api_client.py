@@ -82,7 +82,7 @@ def _word(word: str) -> str:
     return re.sub(r"\W", "_", word).upper()
 
 
-HIDDEN = ("secret", "password")
+HIDDEN = ("secret", "password", "token")
 """What no log shows."""
 
 

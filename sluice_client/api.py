@@ -1702,7 +1702,7 @@ class StatedKubernetesSource:
     name: str
     takes_over: bool = False
     tier_label: str = "sluice.io/tier"
-    token: str = ""
+    token: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
