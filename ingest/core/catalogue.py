@@ -266,8 +266,8 @@ GAUGE = Measurement(
     about=(
         "Fields without a canonical figure, as they were sent; the tag `field` is "
         "their name. The page of an incident "
-        "splits a latency by the kernel, queue and guest latency of ESXi; nothing else is derived "
-        "from them."
+        "splits a latency by the kernel, queue and guest latency of ESXi, and so does that of a "
+        "workload; nothing else is derived from them."
     ),
     longest_subject=LONGEST_PATH,
     fields=(_number("value", "as sent", "A field that has no canonical figure"),),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -110,6 +111,17 @@ class OwnTimeFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TimedFigures:
+    """I/Os of both kinds a second, and how long one of each takes, NaN where none completed."""
+
+    seconds: Floats
+    read_iops: Floats
+    write_iops: Floats
+    read_ms: Floats
+    write_ms: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClientFigures:
     """Mounts: how many requests the client had not sent yet, and how many had no answer yet."""
 
@@ -152,6 +164,7 @@ FiguresT = TypeVar(
     PressureFigures,
     HeldFigures,
     OwnTimeFigures,
+    TimedFigures,
     ClientFigures,
     ConflictFigures,
     TcpFigures,
@@ -304,6 +317,18 @@ def _own_time(found: GridGrowth) -> OwnTimeFigures:
     )
 
 
+def _timed(found: GridGrowth, *, per_ms: float) -> TimedFigures:
+    reads, writes, read_time, write_time = found.growth
+    seconds = _known(found.seconds)
+    return TimedFigures(
+        seconds=found.seconds,
+        read_iops=reads / seconds,
+        write_iops=writes / seconds,
+        read_ms=_each(read_time, reads) / per_ms,
+        write_ms=_each(write_time, writes) / per_ms,
+    )
+
+
 def _client(found: GridGrowth) -> ClientFigures:
     """By the same law."""
     read_queue_ms, write_queue_ms, read_trip_ms, write_trip_ms = found.growth
@@ -408,6 +433,21 @@ OWN_TIME = FigureKind(
     counters=("reads", "writes", "read_time", "write_time"),
     figures=_own_time,
     by_device=True,
+)
+DISK_TIMES = FigureKind(
+    name=DISK.name,
+    measurement=DISKIO,
+    counters=("reads", "writes", "read_time", "write_time"),
+    figures=partial(_timed, per_ms=1.0),
+    part_of=DISK,
+)
+VDISK_TIMES = FigureKind(
+    name=OWN_TIME.name,
+    measurement=VDISK,
+    counters=("reads", "writes", "read_time", "write_time"),
+    figures=partial(_timed, per_ms=1e6),
+    by_device=True,
+    part_of=OWN_TIME,
 )
 CLIENT = FigureKind(
     name="client",
