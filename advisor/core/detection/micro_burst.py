@@ -134,8 +134,8 @@ def find_micro_burst(looks: LimitLooks) -> MicroBurst | NoBurst:
         return NoBurst(reason=f"its mean is {mean_ratio:.0%} of its limit, which averages show")
     if hits < FEWEST_FULL:
         return NoBurst(reason=f"{hits} of {count} looks found its limit used up")
-    low, high = _bounds(hits, count, SPREAD)
-    if _bounds(hits, count, SURE_SPREAD)[0] > mean_ratio:
+    low, high = part_bounds(hits, count, SPREAD)
+    if part_bounds(hits, count, SURE_SPREAD)[0] > mean_ratio:
         return NoBurst(
             reason=f"its limit seems used up for {hits / count:.0%} of the time, while its "
             f"mean is {mean_ratio:.0%} of it: it waits for something else"
@@ -153,7 +153,7 @@ def find_micro_burst(looks: LimitLooks) -> MicroBurst | NoBurst:
     )
 
 
-def _bounds(hits: int, count: int, spread: float) -> tuple[float, float]:
+def part_bounds(hits: int, count: int, spread: float) -> tuple[float, float]:
     """Wilson's interval of a part (E. B. Wilson, 1927)."""
     part, square = hits / count, spread**2 / count
     middle = part + square / 2
