@@ -79,6 +79,16 @@ class JoinMode(StrEnum):
     ENFORCE = "enforce"
 
 
+class Layer(StrEnum):
+    OWN_LIMIT = "own_limit"
+    QUEUE = "queue"
+    HOST = "host"
+    NETWORK = "network"
+    SERVER = "server"
+    DEVICE = "device"
+    UNTOLD = "untold"
+
+
 class Level(StrEnum):
     TELL = "tell"
     RECOMMEND = "recommend"
@@ -365,6 +375,23 @@ class DeliveryRow:
     sent_at: datetime | None
     state: DeliveryState
     subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLatencyRow:
+    """The mean time of an I/O on one disk or mount, over `ios` I/Os of the last hour.
+
+    The layers that are known add up to `whole_ms` within 5 %; without layers `reason` says
+    why.
+    """
+
+    disk: str
+    host: str
+    ios: float | None
+    layers: list[LatencyLayer]
+    reason: str
+    resource: str
+    whole_ms: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -741,6 +768,19 @@ class LadderRuleRow:
     tier: Tier | None
     windows: list[str]
     zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyLayer:
+    """A part of the time of an I/O in ms; null is not known, for this reason.
+
+    With `is_least` it is no shorter than that.
+    """
+
+    is_least: bool
+    layer: Layer
+    ms: float | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1212,6 +1252,26 @@ class PoolRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueBurstRow:
+    """A queue that fills in bursts which means hide: `hits` of `looks` of the last day found one.
+
+    `low_depth` to `high_depth` hold four fifths of those found, with `mean_depth` and
+    `mean_ms` around them. What comes then waits for `wait_ms`. `ratio` is the least part of
+    the time.
+    """
+
+    high_depth: float
+    hits: int
+    looks: int
+    low_depth: float
+    mean_depth: float
+    mean_ms: float
+    ratio: float
+    text: str
+    wait_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaRow:
     """A quota: `limit` null is none, `used` null is not known.
 
@@ -1436,6 +1496,29 @@ class ResourceDetail:
     value: float | None
     vanished_at: datetime | None
     window_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceDevice:
+    """A device of a host; what is null nobody says."""
+
+    burst: QueueBurstRow | None
+    depth_source: str | None
+    device: str
+    host: str
+    line_rate_bits_per_s: float | None
+    queue_depth: int | None
+    reason: str
+    scheduler: str | None
+    size_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceDeviceList:
+    """See `ResourceDeviceList` in openapi.json."""
+
+    devices: list[ResourceDevice]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1965,6 +2048,13 @@ class WorkloadFilter:
     tag: str | None = None
     team: str | None = None
     tier: Tier | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadLatency:
+    """See `WorkloadLatency` in openapi.json."""
+
+    disks: list[DiskLatencyRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -2870,6 +2960,10 @@ class Api:
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
 
+    def list_resource_devices(self, pk: int) -> ResourceDeviceList:
+        """Read what hosts say of the devices of a resource, and how their queues fill."""
+        return self.connection.ask("GET", f"/api/v1/resources/{pk}/devices", ResourceDeviceList)
+
     def get_entitlements(self, pk: int) -> Entitlements:
         """
 
@@ -3279,6 +3373,10 @@ class Api:
             body=body,
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
+
+    def get_workload_latency(self, pk: int) -> WorkloadLatency:
+        """Read where the time of a workload's I/Os goes."""
+        return self.connection.ask("GET", f"/api/v1/workloads/{pk}/latency", WorkloadLatency)
 
     def get_workload_measurements(
         self,

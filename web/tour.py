@@ -139,7 +139,7 @@ STEPS = (
         title="Who causes it",
         sentence="The chart shows the incident against its threshold. The tables name who took "
         "too much and who was slowed, and the cause tells how sure that is.",
-        pages=("incident", "incident-cause", "incidents"),
+        pages=("incident", "incident-cause", "incident-layers", "incidents"),
         address=_incident,
     ),
     Step(

@@ -10,20 +10,26 @@ from typing import Any
 from advisor.core.device.felt_latency import FeltLatency, NoFeltLatency, felt_latency
 from advisor.core.stored_hour import WINDOW_S
 from advisor.history.felt_windows import read_felt_windows
-from advisor.models import AdapterKind, Allocation, Resource, Workload
+from advisor.models import AdapterKind, Allocation, Incident, Resource, Workload
 from advisor.queries.promises import promised_in, promises_of
 from ingest.core.grid import grid_of
 
 LENGTH = timedelta(hours=1)
 """What ESXi says of its kernel is kept for hours alone."""
+LONGEST = timedelta(hours=2)
+"""Of a long incident the beginning is looked at, as for its cause."""
 MOST_DISKS = 50
 _NO_DEVICE = "it is not known which device of its host its I/Os go to"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskLatency:
-    """One disk or mount of a workload, and what an I/O takes there or why that is not told."""
+    """One disk or mount of a workload, and what an I/O takes there or why that is not told.
 
+    `name` is what tells it from the others beside it: its resource's, or its workload's.
+    """
+
+    name: str
     allocation: Allocation
     resource: Resource
     found: FeltLatency | NoFeltLatency
@@ -35,24 +41,41 @@ def disk_latencies(workload: Workload, *, now: datetime) -> list[DiskLatency]:
     ordered = rows.select_related("resource", "host", "workload").order_by(
         "resource__name", "host__name", "vdisk", "pk"
     )
-    return _latencies(list(ordered[:MOST_DISKS]), since=now - LENGTH, until=now)
+    found = list(ordered[:MOST_DISKS])
+    names = [row.resource.name for row in found]
+    return _latencies(found, names, since=now - LENGTH, until=now)
+
+
+def victim_latencies(incident: Incident, *, now: datetime) -> list[DiskLatency]:
+    """Those of its victims in the beginning of the incident, in order of the victims."""
+    if not incident.resource.traits.costs_by_size:
+        return []
+    order = {one["workload"]: place for place, one in enumerate(incident.victims)}
+    rows = incident.resource.allocations.filter(workload__name__in=list(order))
+    found = list(rows.select_related("resource", "host", "workload").order_by("pk"))
+    found.sort(key=lambda row: order[row.workload.name])
+    del found[MOST_DISKS:]
+    until = min(now, incident.ended_at or now, incident.started_at + LONGEST)
+    names = [row.workload.name for row in found]
+    return _latencies(found, names, since=incident.started_at, until=until)
 
 
 def _latencies(
-    rows: Sequence[Allocation], *, since: datetime, until: datetime
+    rows: Sequence[Allocation], names: Sequence[str], *, since: datetime, until: datetime
 ) -> list[DiskLatency]:
     grid = grid_of(since, until, float(WINDOW_S))
     limits = {key: promised_in(own, grid)[1] for key, own in promises_of(rows).items()}
     windows = read_felt_windows(rows, grid, limits=limits)
     return [
         DiskLatency(
+            name=name,
             allocation=row,
             resource=row.resource,
             found=felt_latency(windows[row.pk])
             if row.pk in windows
             else NoFeltLatency(reason=_NO_DEVICE),
         )
-        for row in rows
+        for row, name in zip(rows, names, strict=True)
     ]
 
 

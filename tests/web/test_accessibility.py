@@ -164,6 +164,7 @@ PAGES: dict[str, Addresses] = {
     "incidents": lambda _: "/incidents/",
     "incident": lambda _: f"/incidents/{Incident.objects.get().pk}/",
     "timeline": lambda _: f"/incidents/{Incident.objects.get().pk}/timeline/",
+    "layers": lambda _: f"/incidents/{Incident.objects.get().pk}/layers/",
     "workloads": lambda _: "/workloads/?group=tier",
     "storage": lambda _: "/storage/",
     "networks": lambda _: "/networks/?sort=-rate",

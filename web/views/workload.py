@@ -10,8 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from advisor.core.duration import duration_text
-from advisor.models import Team, Tier, Workload
+from advisor.models import AdapterKind, Team, Tier, Workload
 from advisor.queries.claims import claims_of, pods_of
+from advisor.queries.felt_latency import disk_latencies
 from advisor.queries.hosts import sample_trouble
 from advisor.queries.identity import workload_identity
 from advisor.queries.resources import resource_line
@@ -21,6 +22,7 @@ from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days,
 from advisor.queries.workload_harm import harm_of
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import charts_context
+from web.drawing.layer_bars import layer_bars
 from web.page import render_page, render_part
 from web.views.incident_cause import workload_keys
 
@@ -37,6 +39,9 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         shown = _incidents(workspace, row, now)
         template = "web/parts/workload_incidents.html"
         return render_part(request, workspace, template, now=now, **shown)
+    if is_part and request.GET.get("part") == "layers":
+        shown = _layers(row, now)
+        return render_part(request, workspace, "web/parts/layers.html", now=now, **shown)
     context = _allocations(row, now)
     if is_part and request.GET.get("part") == "drawer":
         shown = {**context, **_incidents(workspace, row, now), "teams": _teams(workspace, row)}
@@ -80,7 +85,16 @@ def _allocations(row: Workload, now: datetime) -> dict[str, Any]:
         "bursts": [day for day in days if day.burst],
         "stale": _stale(days, now),
         "tiers": tuple(Tier),
+        "has_disks": any(day.allocation.adapter_kind != AdapterKind.VNIC for day in days),
         "several_hosts": len({day.allocation.host_id for day in days}) > 1,
+    }
+
+
+def _layers(row: Workload, now: datetime) -> dict[str, Any]:
+    disks = disk_latencies(row, now=now)
+    return {
+        "layer_bars": layer_bars(disks),
+        "several_disk_hosts": len({one.allocation.host_id for one in disks}) > 1,
     }
 
 

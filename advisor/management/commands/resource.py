@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.management.product_command import Noted, add_verb
 from accounts.models import Organisation
@@ -21,6 +22,7 @@ from advisor.management.alarm_budget_option import StatedBudget, own_budget_opti
 from advisor.management.product_command import ProductCommand, find_resource, level_text
 from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
+from advisor.queries.device_figures import device_document, resource_devices
 from advisor.queries.full_days import full_day_plain, full_day_text
 from advisor.resource_kinds.registry import plural_words, stated_kinds
 
@@ -73,6 +75,10 @@ class Command(ProductCommand):
             verbs, "remove", help="remove a resource with its allocations and history"
         )
         remove.add_argument("name")
+        devices = add_verb(
+            verbs, "devices", help="what hosts say of its devices, and queues that fill in bursts"
+        )
+        devices.add_argument("name")
 
     def noted(self, options: Mapping[str, Any]) -> Noted | None:
         words = {"add": "state", "set": "change", "remove": "remove"}
@@ -81,6 +87,9 @@ class Command(ProductCommand):
         return Noted(action=f"{words[options['verb']]} resource", subject=options["name"])
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
+        if options["verb"] == "devices":
+            self._show_devices(find_resource(organisation, options["name"]), options["as_json"])
+            return
         changed: Resource | None
         match options["verb"]:
             case "add":
@@ -114,6 +123,18 @@ class Command(ProductCommand):
             ],
             empty="no resources yet; they appear with the first samples",
         )
+
+    def _show_devices(self, resource: Resource, as_json: bool) -> None:
+        found = resource_devices(resource, now=timezone.now())
+        self.show(
+            [device_document(one) for one in found.devices],
+            as_json=as_json,
+            columns=["host", "device", "queue_depth", "scheduler"],
+            empty=f"no host reaches {resource.name}",
+        )
+        for one in [] if as_json else found.devices:
+            if one.burst is not None:
+                self.stdout.write(f"{one.host}:{one.device} {one.burst.text}")
 
     def _add(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
         traits = stated_kinds()[options["kind"]]

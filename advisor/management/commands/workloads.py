@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
+from django.utils import timezone
+
 from accounts.models import Organisation
+from advisor.core.device.felt_latency import FeltLatency
 from advisor.management.product_command import ProductCommand
 from advisor.models import Workload
+from advisor.queries.felt_latency import DiskLatency, disk_latencies, latency_document
 
 
 class Command(ProductCommand):
     help = "List workloads with their hosts, resources and tier, and by what they are known"
 
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--layers",
+            metavar="WORKLOAD",
+            help="where the time of an I/O of this workload goes: its own limit, queue in the "
+            "host, network, device; means of the last hour",
+        )
+
     def run(self, *, organisation: Organisation, **options: Any) -> None:
+        if options["layers"] is not None:
+            self._show_layers(organisation, options["layers"], as_json=options["as_json"])
+            return
         rows = Workload.objects.filter(organisation=organisation).prefetch_related(
             "allocations__resource", "allocations__host"
         )
@@ -22,6 +39,27 @@ class Command(ProductCommand):
             columns=["name", "kind", "tier", "runs_on", "uses", "state"],
             empty="no workloads yet; they appear with the samples of cgroups and hypervisors",
         )
+
+    def _show_layers(self, organisation: Organisation, name: str, *, as_json: bool) -> None:
+        row = Workload.objects.filter(organisation=organisation, name=name).first()
+        if row is None:
+            raise CommandError(f'there is no workload "{name}"; see: sluice workloads')
+        disks = disk_latencies(row, now=timezone.now())
+        if as_json:
+            self.show_json([latency_document(one) for one in disks])
+        for one in [] if as_json else disks:
+            self.stdout.write(_sentence(one))
+        if not disks and not as_json:
+            self.stdout.write(f"{name} has no disk that is known")
+
+
+def _sentence(one: DiskLatency) -> str:
+    disk = f" ({one.allocation.vdisk})" if one.allocation.vdisk else ""
+    where, found = f"{one.resource.name}{disk} from {one.allocation.host.name}", one.found
+    if not isinstance(found, FeltLatency):
+        return f"{where}: not told: {found.reason}"
+    absent = [f"\n  not told of {part.words}: {part.reason}" for part in found.absent]
+    return f"{where}: {found.text}{''.join(absent)}"
 
 
 def _row(row: Workload) -> dict[str, Any]:

@@ -85,6 +85,7 @@ def paths(resource: Resource) -> list[str]:
         "/incidents/",
         f"/incidents/{incident.pk}/",
         f"/incidents/{incident.pk}/cause/",
+        f"/incidents/{incident.pk}/layers/",
         f"/incidents/{incident.pk}/timeline/",
         "/calibration/",
         "/enforcement/",

@@ -26,6 +26,7 @@ from advisor.models import ReservationMode, Resource, ResourceKind, State, Thres
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
 from advisor.pipeline.muting import muted_resources
 from advisor.queries.commitments import commitment_of
+from advisor.queries.device_figures import device_document, resource_devices
 from advisor.queries.full_days import full_day_plain
 from advisor.queries.resources import resource_line
 from advisor.resource_kinds.registry import stated_kinds
@@ -152,6 +153,43 @@ class ResourceChange(Asked):
     host_queue_depths: list[HostDepth] = Field(default_factory=list, max_length=1000)
 
 
+class QueueBurstRow(Schema):
+    """A queue that fills in bursts which means hide: `hits` of `looks` of the last day found one.
+
+    `low_depth` to `high_depth` hold four fifths of those found, with `mean_depth` and `mean_ms`
+    around them. What comes then waits for `wait_ms`. `ratio` is the least part of the time.
+    """
+
+    hits: int
+    looks: int
+    low_depth: float
+    high_depth: float
+    mean_depth: float
+    mean_ms: float
+    wait_ms: float
+    ratio: float
+    text: str
+
+
+class ResourceDevice(Schema):
+    """A device of a host; what is null nobody says."""
+
+    host: str
+    device: str
+    queue_depth: int | None
+    depth_source: str | None
+    scheduler: str | None
+    size_bytes: float | None
+    line_rate_bits_per_s: float | None
+    burst: QueueBurstRow | None
+    reason: str = Field(description="why no burst is told; empty of what has no such queue")
+
+
+class ResourceDeviceList(Schema):
+    devices: list[ResourceDevice]
+    left_out: int
+
+
 _FACTS = ("line_rate", "lun_queue_depth", "size_bytes", "used_bytes", "disks")
 
 
@@ -176,6 +214,14 @@ def get_resource(request: HttpRequest, pk: Pk, response: HttpResponse) -> Any:
     """Read a resource with what is stated of it; its ETag is of what is stated."""
     _, row = open_row(asker_of(request), Resource, pk, "status")
     return _detail(row, response)
+
+
+@router.get("/{int:pk}/devices", response=ResourceDeviceList)
+def list_resource_devices(request: HttpRequest, pk: Pk) -> Any:
+    """Read what hosts say of the devices of a resource, and how their queues fill."""
+    _, row = open_row(asker_of(request), Resource, pk, "status")
+    found = resource_devices(row, now=timezone.now())
+    return {"devices": [device_document(one) for one in found.devices], "left_out": found.more}
 
 
 @router.post("", response={201: ResourceDetail})

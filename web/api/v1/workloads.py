@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from accounts.roles import Action
+from advisor.core.device.felt_latency import Layer
 from advisor.decisions.teams import state_tags
 from advisor.decisions.workload_tiers import stated_workload, withdraw_tier
 from advisor.models import Team, Tier, Workload, WorkloadKind
+from advisor.queries.felt_latency import disk_latencies, latency_document
 from advisor.queries.teams import owned_by, teams_of
 from web.access import Workspace, open_row
 from web.api.v1.cursor import Page, Paged, page_of
@@ -63,6 +66,37 @@ class WorkloadChange(Asked):
     tier: Tier | None = Field(description="null: nobody states it, so rules give it")
 
 
+class LatencyLayer(Schema):
+    """A part of the time of an I/O in ms; null is not known, for this reason.
+
+    With `is_least` it is no shorter than that.
+    """
+
+    layer: Layer
+    ms: float | None
+    is_least: bool
+    reason: str
+
+
+class DiskLatencyRow(Schema):
+    """The mean time of an I/O on one disk or mount, over `ios` I/Os of the last hour.
+
+    The layers that are known add up to `whole_ms` within 5 %; without layers `reason` says why.
+    """
+
+    resource: str
+    host: str
+    disk: str
+    whole_ms: float | None = Field(description="null: nobody times its I/Os, or it is not told")
+    ios: float | None
+    layers: list[LatencyLayer]
+    reason: str
+
+
+class WorkloadLatency(Schema):
+    disks: list[DiskLatencyRow]
+
+
 class StatedTags(Asked):
     """All tags that people state; those that collectors send stay beside them."""
 
@@ -95,6 +129,14 @@ def get_workload(request: HttpRequest, pk: Pk, response: HttpResponse) -> Any:
     _, row = open_row(asker_of(request), Workload, pk)
     tagged(response, _tag(row))
     return _plain(row, _teams(request))
+
+
+@router.get("/{int:pk}/latency", response=WorkloadLatency)
+def get_workload_latency(request: HttpRequest, pk: Pk) -> Any:
+    """Read where the time of a workload's I/Os goes."""
+    _, row = open_row(asker_of(request), Workload, pk)
+    found = disk_latencies(row, now=timezone.now())
+    return {"disks": [latency_document(one) for one in found]}
 
 
 @router.patch("/{int:pk}", response=WorkloadRow)
