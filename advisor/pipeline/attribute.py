@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import fmean
 
@@ -15,6 +15,11 @@ from django.db.models import Max
 from advisor.core.allocation import Allocation as SolverAllocation
 from advisor.core.allocation import ReservationMode, entitlements
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.several_incidents import (
+    FEWEST_INCIDENTS,
+    put_together,
+    told_by_several,
+)
 from advisor.core.attribution.workload_series import WorkloadSeries
 from advisor.core.detection.external_workload import ExternalLoad
 from advisor.core.detection.nic_signals import NicJudgement
@@ -40,6 +45,11 @@ BEFORE = timedelta(hours=1)
 LONGEST = timedelta(hours=2)
 """Of a long incident the beginning is studied, because it shows what changed."""
 AFTER = timedelta(minutes=30)
+EARLIER = timedelta(days=1)
+"""Of so much time before it, earlier incidents may tell of its cause, too."""
+MOST_EARLIER = 8
+LEAST_AROUND, MOST_AROUND = timedelta(minutes=1), timedelta(minutes=10)
+"""Time on each side of one of several incidents that shows what was normal then."""
 ENOUGH_WINDOWS = 12
 KEPT_S = 60
 KEPT_ENDED_S = 3600
@@ -53,7 +63,8 @@ class Study:
 
     `attribution` None has its reason in `gap`. `external` is the detector's newest conclusion,
     None for a kind whose load is all measured. `signals` is the conclusion from all windows, None
-    for a kind with only latency.
+    for a kind with only latency. `own_parts` are the shares in this incident alone, where the
+    attribution is one of several.
     """
 
     began_at: datetime
@@ -63,6 +74,7 @@ class Study:
     external: ExternalLoad | None
     signals: NicJudgement | None
     gap: str
+    own_parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def study_incident(*, incident: Incident, now: datetime) -> Study:
@@ -98,19 +110,96 @@ def _studied_until(incident: Incident, now: datetime) -> datetime:
 
 def _study(incident: Incident, until: datetime) -> Study:
     resource, since = incident.resource, incident.started_at - BEFORE
-    history = read_history(resource, grid_of(since, until, resource.window_s))
-    seen = history.readings()
-    during = tuple(_is_during(incident, one.at) for one in seen)
-    gap = "" if len(seen) >= ENOUGH_WINDOWS and any(during) else _gap(seen)
-    return Study(
+    alone = _stretch(resource, since, until, [incident])
+    is_enough = len(alone.seen) >= ENOUGH_WINDOWS and any(alone.during)
+    study = Study(
         began_at=since,
         ended_at=until,
-        windows=len(seen),
-        attribution=None if gap else attribute(_inputs(history, seen, during)),
+        windows=len(alone.seen),
+        attribution=attribute(_inputs(alone)) if is_enough else None,
         external=external_load(incident),
-        signals=_signals(resource, seen, during),
-        gap=gap,
+        signals=_signals(resource, alone.seen, alone.during),
+        gap="" if is_enough else _gap(alone.seen),
     )
+    return _with_earlier(incident, study) or study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Stretch:
+    """Windows of a resource, and in which of them there was an incident."""
+
+    history: History
+    seen: Sequence[Reading]
+    during: tuple[bool, ...]
+
+
+def _stretch(
+    resource: Resource, since: datetime, until: datetime, incidents: Sequence[Incident]
+) -> _Stretch:
+    history = read_history(resource, grid_of(since, until, resource.window_s))
+    seen = history.readings()
+    during = tuple(any(_is_during(own, one.at) for own in incidents) for one in seen)
+    return _Stretch(history=history, seen=seen, during=during)
+
+
+def _with_earlier(incident: Incident, study: Study) -> Study | None:
+    """The same with the incidents of the day before it, if they accuse whom it leaves open.
+
+    A neighbour that comes in short bursts is told by several of them alone.
+    """
+    if study.attribution is None or study.attribution.aggressors:
+        return None
+    incidents = [*_earlier(incident), incident]
+    if len(incidents) < FEWEST_INCIDENTS:
+        return None
+    times = _times_of(incidents, until=study.ended_at)
+    read = [_stretch(incident.resource, *one, incidents) for one in times]
+    parts = [one for one in read if one.seen]
+    if not parts:
+        return None
+    together = attribute(put_together([_inputs(one) for one in parts]))
+    found = told_by_several(study.attribution, together)
+    if found is None:
+        return None
+    words = f"so say {len(incidents)} incidents of a day together, this one alone says too little"
+    return replace(
+        study,
+        began_at=times[0][0],
+        windows=sum(len(one.seen) for one in parts),
+        attribution=replace(found, reason=f"{found.reason}; {words}"),
+        own_parts={one.workload: one.part_ratio for one in study.attribution.suspects},
+    )
+
+
+def _earlier(incident: Incident) -> list[Incident]:
+    """The newest that ended in the day before it began, in order of time."""
+    rows = Incident.objects.filter(
+        resource=incident.resource_id,
+        started_at__gt=incident.started_at - EARLIER,
+        started_at__lt=incident.started_at,
+        ended_at__lte=incident.started_at,
+    )
+    return list(rows.order_by("-started_at")[:MOST_EARLIER])[::-1]
+
+
+def _times_of(
+    incidents: Sequence[Incident], *, until: datetime
+) -> list[tuple[datetime, datetime]]:
+    """The time of each with as much around it as shows what was normal then; (since, until).
+
+    It is twice as long as the incident on both sides, so that the incident is not lost among
+    what is normal. Where they meet, they are one.
+    """
+    found: list[tuple[datetime, datetime]] = []
+    for one in incidents:
+        ended_at = min(one.ended_at or until, one.started_at + LONGEST)
+        margin = min(max(2 * (ended_at - one.started_at), LEAST_AROUND), MOST_AROUND)
+        since, end = one.started_at - margin, min(ended_at + margin, until)
+        if found and since <= found[-1][1]:
+            since, end = found[-1][0], max(end, found[-1][1])
+            found.pop()
+        found.append((since, end))
+    return found
 
 
 def _signals(
@@ -132,9 +221,8 @@ def _gap(seen: Sequence[Reading]) -> str:
     return f"{len(seen)} windows of it are stored, {ENOUGH_WINDOWS} are needed"
 
 
-def _inputs(
-    history: History, seen: Sequence[Reading], during: tuple[bool, ...]
-) -> AttributionInputs:
+def _inputs(stretch: _Stretch) -> AttributionInputs:
+    history, seen = stretch.history, stretch.seen
     traits = history.resource.traits
     table = history.table(np.flatnonzero(history.measured).tolist())
     used, lack = used_columns(table), {}
@@ -159,7 +247,7 @@ def _inputs(
         )
     return AttributionInputs(
         series=tuple(series),
-        in_incident=during,
+        in_incident=stretch.during,
         window_s=history.resource.window_s,
         measure=traits.measure,
         shared_harm=tuple(one.value for one in seen) if traits.harms_all else None,

@@ -65,7 +65,10 @@ def accusation(incident: Incident, study: Study) -> Accusation | None:
     if found is None:
         return None
     accused: list[Accused] = [
-        {"workload": one.workload, "part_ratio": one.part_ratio}
+        {
+            "workload": one.workload,
+            "part_ratio": study.own_parts.get(one.workload, one.part_ratio),
+        }
         for one in found.suspects
         if one.is_aggressor
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from datetime import timedelta
 
@@ -197,3 +198,59 @@ def test_what_a_reservation_of_large_ios_is_due_is_told_in_device_time(
     parts = {one.workload: (one.part_ratio, one.fair_ratio) for one in found.suspects}
     assert parts["video"] == pytest.approx((0.78, 0.78), abs=0.005)
     assert parts["small"] == pytest.approx((0.22, 0.22), abs=0.005)
+
+
+def short_bursts(cluster: Cluster, *, count: int) -> Incident:
+    """Each hour web-2 sends for 20 s, and web-1 misses its reservation; the newest incident.
+
+    Between, all send now more and now less.
+    """
+    start = NOW - timedelta(hours=count, minutes=30)
+    seed = random.Random(count)
+
+    def calm(intervals: int) -> list[Phase]:
+        own, other = seed.uniform(30, 60) * MBIT, seed.uniform(0.5, 4) * MBIT
+        received = {"p1": own, "p2": other, "p3": seed.uniform(1, 9) * MBIT}
+        return [Phase(intervals=intervals, sent={"up0": 70 * MBIT}, received=received)]
+
+    full = Phase(
+        intervals=2,
+        sent={"up0": 93 * MBIT},
+        received={"p1": 28 * MBIT, "p2": 59 * MBIT, "p3": 4e6},
+    )
+    phases = []
+    for _ in range(count):
+        phases += [phase for _ in range(179) for phase in calm(2)]
+        phases.append(full)
+    phases += [phase for _ in range(90) for phase in calm(2)]
+    send(cluster.organisation, net_lines("h1", phases, start=start), now=NOW)
+    rows = []
+    for number in range(count):
+        ends_at = start + timedelta(hours=number + 1)
+        rows.append(
+            Incident.objects.create(
+                organisation=cluster.organisation,
+                resource=cluster.uplink,
+                started_at=ends_at - timedelta(seconds=20),
+                ended_at=ends_at,
+                peak_value=0.99,
+                threshold=0.9,
+            )
+        )
+    return rows[-1]
+
+
+@pytest.mark.parametrize(
+    ("count", "accused"), [(2, ()), (6, ("web-2",))], ids=["two bursts", "six bursts"]
+)
+def test_short_bursts_of_one_day_are_told_together(
+    cluster: Cluster, count: int, accused: tuple[str, ...]
+) -> None:
+    found = study(short_bursts(cluster, count=count))
+
+    assert found.attribution is not None
+    assert found.attribution.aggressors == accused
+    told = "so say 6 incidents of a day together, this one alone says too little"
+    assert found.attribution.reason.endswith(told) is bool(accused)
+    # Alone it is an hour and a half; of several incidents a minute around each of 20 s.
+    assert found.windows in (range(80, 91) if accused else range(538, 545))
