@@ -14,7 +14,7 @@ from threading import Lock
 
 from advisor.decisions.asking_agent import AskingAgent
 from advisor.decisions.document_sources import HeldDocument
-from advisor.decisions.documents import held_document, leased
+from advisor.decisions.documents import current_document, held_document, leased
 from advisor.decisions.signing.documents import signed_for
 from enforcers.contract import document_version, encode_document
 from enforcers.wire_signatures import SignatureKind, signature_kind
@@ -62,17 +62,18 @@ def given_document(agent: AskingAgent, *, accept: str, now: datetime) -> bytes:
     Raises what `signing.documents.signed_for` does.
     """
     host, key, kind = agent.host, agent.key, signature_kind(accept)
-    held, version = held_document(host=host, now=now), document_version(accept)
-    is_kept = key is not None and kind is SignatureKind.ED25519
-    issued_at = round_moment(now, held.lease_s) if is_kept else now
-    facts = (held, version, issued_at)
-    if key is not None and is_kept and (found := _GIVEN.find(key.pk, facts)) is not None:
+    version = document_version(accept)
+    if key is None or kind is not SignatureKind.ED25519:
+        document = current_document(host=host, now=now, schema_version=version)
+        return encode_document(signed_for(document, host=host, key=key, kind=kind))
+    held = held_document(host=host, now=now)
+    facts = (held, version, round_moment(now, held.lease_s))
+    if (found := _GIVEN.find(key.pk, facts)) is not None:
         return found
-    document = leased(held, host=host, issued_at=issued_at, schema_version=version)
-    signed = encode_document(signed_for(document, host=host, key=key, kind=kind))
-    if key is not None and is_kept:
-        _GIVEN.keep(key.pk, facts, signed)
-    return signed
+    document = leased(held, host=host, issued_at=facts[2], schema_version=version)
+    given = encode_document(signed_for(document, host=host, key=key, kind=kind))
+    _GIVEN.keep(key.pk, facts, given)
+    return given
 
 
 def round_moment(now: datetime, lease_s: int) -> datetime:
