@@ -25,6 +25,12 @@ def task(*, is_eager: bool = False) -> Any:
     return SimpleNamespace(request=SimpleNamespace(is_eager=is_eager))
 
 
+@pytest.fixture(autouse=True)
+def _young(transactional_db: None) -> None:
+    """The connection is no older than the test, and so not closed for its age."""
+    connection.close()
+
+
 def session() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")

@@ -294,7 +294,7 @@ def test_another_method_is_405(enrolled: Enrolment, endpoint: str, method: str) 
 
 
 def test_agent_is_asked_to_come_back_when_the_database_is_away(enrolled: Enrolment) -> None:
-    with mock.patch("web.api.enforcer.current_document", side_effect=OperationalError):
+    with mock.patch("web.api.enforcer.given_document", side_effect=OperationalError):
         answer = pull(enrolled.token)
 
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")

@@ -58,9 +58,9 @@ def test_what_is_kept_is_the_newest_of_each_key_and_has_a_limit(
         documents.keep(key, facts, body)
         newest.pop(key, None)
         newest[key] = (facts, body)
+        while sum(len(body) for _, body in newest.values()) > most_bytes:
+            del newest[next(iter(newest))]
 
-    while sum(len(body) for _, body in newest.values()) > most_bytes:
-        del newest[next(iter(newest))]
     for key in range(4):
         for revision in range(4):
             facts = (held(revision), 5, BEGIN)
