@@ -3210,7 +3210,7 @@ class Api:
             headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
         )
 
-    def remove_vcenter_source(
+    def remove_source(
         self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
     ) -> None:
         """Read a source no more; for a day the page can put it back. Takes an admin."""
@@ -3225,7 +3225,7 @@ class Api:
         """Read a source; takes an admin."""
         return self.connection.ask("GET", f"/api/v1/sources/{pk}", SourceRow)
 
-    def pause_vcenter_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
+    def pause_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
         """Read a source no more until it is resumed. Takes an admin."""
         return self.connection.ask(
             "POST",
@@ -3234,7 +3234,7 @@ class Api:
             headers={"Idempotency-Key": idempotency_key},
         )
 
-    def resume_vcenter_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
+    def resume_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
         """Read a source again, at once. Takes an admin."""
         return self.connection.ask(
             "POST",
@@ -3243,7 +3243,7 @@ class Api:
             headers={"Idempotency-Key": idempotency_key},
         )
 
-    def test_vcenter_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
+    def test_source(self, pk: int, *, idempotency_key: str | None = None) -> SourceRow:
         """Have a worker connect and log in; read the source for what came of it.
 
         Takes an admin.

@@ -149,7 +149,7 @@ def state_kubernetes_source(
 
 
 @router.delete("/{int:pk}", response={204: None})
-def remove_vcenter_source(request: HttpRequest, pk: Pk) -> Any:
+def remove_source(request: HttpRequest, pk: Pk) -> Any:
     """Read a source no more; for a day the page can put it back. Takes an admin."""
     workspace = _admin(request)
     row = get_object_or_404(_rows(workspace), pk=pk)
@@ -159,19 +159,19 @@ def remove_vcenter_source(request: HttpRequest, pk: Pk) -> Any:
 
 
 @router.post("/{int:pk}/test", response=SourceRow)
-def test_vcenter_source(request: HttpRequest, pk: Pk) -> Any:
+def test_source(request: HttpRequest, pk: Pk) -> Any:
     """Have a worker connect and log in; read the source for what came of it. Takes an admin."""
     return _changed(request, pk, services.ask_trial)
 
 
 @router.post("/{int:pk}/pause", response=SourceRow)
-def pause_vcenter_source(request: HttpRequest, pk: Pk) -> Any:
+def pause_source(request: HttpRequest, pk: Pk) -> Any:
     """Read a source no more until it is resumed. Takes an admin."""
     return _changed(request, pk, services.pause_source)
 
 
 @router.post("/{int:pk}/resume", response=SourceRow)
-def resume_vcenter_source(request: HttpRequest, pk: Pk) -> Any:
+def resume_source(request: HttpRequest, pk: Pk) -> Any:
     """Read a source again, at once. Takes an admin."""
     return _changed(request, pk, services.resume_source)
 
