@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.advisor.small_server import drip, small_server
 
 TOKEN = "of-a-reader"
 UID = "7f6d2c1e-0000-4000-8000-{:012d}"
@@ -122,12 +123,8 @@ def small_cluster(certificate: Path | None = None) -> Iterator[SmallCluster]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if cluster.drips:
-                while not cluster.goes_on.wait(0.02):
-                    try:
-                        self.wfile.write(b"H")
-                    except OSError:
-                        return
+            if cluster.drips and not drip(self, cluster.goes_on):
+                return
             path, query = self._asked()
             self._send(*cluster.answer(path, query, self.headers.get("Authorization", "")))
 
@@ -151,21 +148,5 @@ def small_cluster(certificate: Path | None = None) -> Iterator[SmallCluster]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    scheme = "http"
-    if certificate is not None:
-        scheme = "https"
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    cluster.url = f"{scheme}://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with small_server(Handler, certificate, cluster.goes_on) as cluster.url:
         yield cluster
-    finally:
-        cluster.goes_on.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()

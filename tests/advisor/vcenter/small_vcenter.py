@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from tests.advisor.small_server import drip, small_server
 
 USER, PASSWORD = "reader@vsphere.local", "opensesame"
 _CONTENT = (
@@ -102,12 +103,8 @@ def small_vcenter(certificate: Path | None = None) -> Iterator[SmallVcenter]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            if vcenter.drips:
-                while not vcenter.goes_on.wait(0.02):
-                    try:
-                        self.wfile.write(b"H")
-                    except OSError:
-                        return
+            if vcenter.drips and not drip(self, vcenter.goes_on):
+                return
             inner = vcenter.answer(body)
             said = _envelope(vcenter.requests[-1], inner)
             self.send_response(500 if inner == "fault" else 200)
@@ -119,21 +116,5 @@ def small_vcenter(certificate: Path | None = None) -> Iterator[SmallVcenter]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    scheme = "http"
-    if certificate is not None:
-        scheme = "https"
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    vcenter.url = f"{scheme}://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with small_server(Handler, certificate, vcenter.goes_on) as vcenter.url:
         yield vcenter
-    finally:
-        vcenter.goes_on.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
