@@ -185,7 +185,8 @@ def test_agent_takes_each_document_whichever_server_it_asks(
     for pause_s, ahead_s in questions:
         asked_at += timedelta(seconds=10.0 + pause_s)
         document = made(round_moment(asked_at + timedelta(seconds=ahead_s), 900))
-        accept(document, host="h1", held=taken, now=asked_at)
+        lease_ends_at = accept(document, host="h1", held=taken, now=asked_at)
+        assert asked_at + timedelta(seconds=868) <= lease_ends_at <= document.expires_at
         taken = document
 
 
