@@ -1,7 +1,7 @@
 """What an agent is given when it asks: the signed document, often the very one of the time before.
 
-An agent asks each few seconds, and its document seldom changes; to read, write and sign it anew
-each time was a third of what a question costs. A lease counts from a round moment, so that it is
+An agent asks each few seconds, and its document seldom changes, so that it is neither read nor
+written nor signed anew each time. A lease counts from a round moment, so that it is
 the same document until the next one, whichever web server is asked: an agent refuses a lease that
 is older than its own.
 """
