@@ -46,15 +46,17 @@ def disk_latencies(workload: Workload, *, now: datetime) -> list[DiskLatency]:
     return _latencies(found, names, since=now - LENGTH, until=now)
 
 
-def victim_latencies(incident: Incident, *, now: datetime) -> list[DiskLatency]:
-    """Those of its victims in the beginning of the incident, in order of the victims."""
+def victim_latencies(
+    incident: Incident, *, now: datetime, most: int = MOST_DISKS
+) -> list[DiskLatency]:
+    """Those of its first so many victims in the beginning of the incident, in their order."""
     if not incident.resource.traits.costs_by_size:
         return []
-    order = {one["workload"]: place for place, one in enumerate(incident.victims)}
+    order = {one["workload"]: place for place, one in enumerate(incident.victims[:most])}
     rows = incident.resource.allocations.filter(workload__name__in=list(order))
     found = list(rows.select_related("resource", "host", "workload").order_by("pk"))
     found.sort(key=lambda row: order[row.workload.name])
-    del found[MOST_DISKS:]
+    del found[most:]
     until = min(now, incident.ended_at or now, incident.started_at + LONGEST)
     names = [row.workload.name for row in found]
     return _latencies(found, names, since=incident.started_at, until=until)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from advisor.core.device.felt_latency import FeltLatency, Layer, LayerTime, NoFeltLatency
 from advisor.models import Allocation, Resource
 from advisor.queries.felt_latency import DiskLatency
-from web.drawing.layer_bars import COLOURS, layer_bars
+from web.drawing.layer_bars import COLOURS, layer_bars, shared_gaps
 from web.drawing.scale import WIDTH
 
 
@@ -48,13 +48,41 @@ def test_layer_without_time_has_no_cut_and_each_other_a_colour_of_its_own() -> N
 
 
 def test_disk_of_which_nothing_is_told_has_no_bar() -> None:
-    untold = DiskLatency(
-        name="ds",
-        allocation=Allocation(),
-        resource=Resource(),
-        found=NoFeltLatency(reason="why"),
-    )
-
-    (bar,) = layer_bars([untold])
+    (bar,) = layer_bars([untold()])
 
     assert (bar.cuts, bar.found, bar.whole) == ((), None, None)
+
+
+GAPS = st.lists(st.sampled_from([Layer.QUEUE, Layer.NETWORK, Layer.HOST]), unique=True)
+
+
+@given(st.lists(st.none() | st.tuples(GAPS, st.sampled_from("ab"))))
+def test_each_gap_of_each_disk_is_told_and_what_all_have_in_common_once(
+    said: list[tuple[list[Layer], str] | None],
+) -> None:
+    disks = [untold() if one is None else with_gaps(*one) for one in said]
+
+    shared, bars = shared_gaps(disks), layer_bars(disks)
+
+    for one, bar in zip(disks, bars, strict=True):
+        if isinstance(one.found, FeltLatency):
+            assert sorted([*bar.gaps, *shared], key=str) == sorted(one.found.absent, key=str)
+        else:
+            assert bar.gaps == ()
+
+
+def test_of_one_disk_nothing_is_in_common() -> None:
+    (bar,) = layer_bars([with_gaps([Layer.QUEUE], "a")])
+
+    assert [gap.layer for gap in bar.gaps] == [Layer.QUEUE]
+
+
+def with_gaps(layers: list[Layer], reason: str) -> DiskLatency:
+    own = tuple(LayerTime(layer=one, ms=None, reason=reason) for one in layers)
+    found = FeltLatency(whole_ms=None, layers=own, ios=1.0, windows=6)
+    return DiskLatency(name="ds", allocation=Allocation(), resource=Resource(), found=found)
+
+
+def untold() -> DiskLatency:
+    found = NoFeltLatency(reason="why")
+    return DiskLatency(name="ds", allocation=Allocation(), resource=Resource(), found=found)

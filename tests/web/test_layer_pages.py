@@ -112,6 +112,34 @@ def test_incident_says_what_its_victims_waited_for(
     assert whole.text("h1") == "Where the time of I/Os on nfs-07 went"
 
 
+def test_page_of_an_incident_shows_the_first_five_victims_and_leads_to_all(
+    viewer: Client, fleet: Fleet
+) -> None:
+    row = Incident.objects.get(ended_at=None)
+    store = row.resource
+    host = store.attachments.earliest("pk").host
+    for number in range(7):
+        own = Workload.objects.create(organisation=store.organisation, name=f"slow-{number}")
+        Allocation.objects.create(
+            resource=store, workload=own, host=host, size_bytes=1e9,
+            adapter_kind=AdapterKind.CGROUP, adapter=f"/slow-{number}",
+        )  # fmt: skip
+    harm = {"rate": 1.0, "entitlement": 2.0, "reservation": 0.0, "shortfall_ratio": 0.5}
+    row.victims = [{"workload": f"slow-{number}", **harm} for number in range(7)]
+    row.save()
+    address = reverse("incident-layers", args=[row.pk])
+
+    part = page_of(viewer.get(address, headers={"HX-Request": "true"}))
+    whole = page_of(viewer.get(address))
+
+    assert [name for name in part.links() if name.startswith("slow-")] == [
+        f"slow-{number}" for number in range(5)
+    ]
+    assert part.links()["more on a page of their own"] == address
+    assert len([name for name in whole.links() if name.startswith("slow-")]) == 7
+    assert "more on a page of their own" not in whole.links()
+
+
 def test_program_reads_the_same(fleet: Fleet, machine: Workload) -> None:
     viewing = program_of(fleet.people.viewer, fleet.organisation)
 

@@ -32,10 +32,14 @@ class LayerCut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerBar:
-    """One disk, and the cuts of its bar from the workload down; none if it is not told."""
+    """One disk, and the cuts of its bar from the workload down; none if it is not told.
+
+    `gaps` are layers that nobody counts, but those of which the same is said of all disks.
+    """
 
     disk: DiskLatency
     cuts: tuple[LayerCut, ...]
+    gaps: tuple[LayerTime, ...] = ()
 
     @property
     def found(self) -> FeltLatency | None:
@@ -53,10 +57,27 @@ def layer_bars(disks: Sequence[DiskLatency]) -> list[LayerBar]:
     """One bar per disk, in the order given."""
     parts = [_timed(one) for one in disks]
     scale = bar_scale(sum(part.ms or 0.0 for part in own) for own in parts)
+    shared = shared_gaps(disks)
     return [
-        LayerBar(disk=one, cuts=tuple(_cuts(own, scale)))
+        LayerBar(
+            disk=one,
+            cuts=tuple(_cuts(own, scale)),
+            gaps=tuple(gap for gap in _gaps(one) if gap not in shared),
+        )
         for one, own in zip(disks, parts, strict=True)
     ]
+
+
+def shared_gaps(disks: Sequence[DiskLatency]) -> list[LayerTime]:
+    """What nobody counts of any of several disks, for the same reason: it is said once."""
+    told = [_gaps(one) for one in disks if isinstance(one.found, FeltLatency)]
+    if len(told) < 2:
+        return []
+    return [gap for gap in told[0] if all(gap in own for own in told)]
+
+
+def _gaps(disk: DiskLatency) -> tuple[LayerTime, ...]:
+    return disk.found.absent if isinstance(disk.found, FeltLatency) else ()
 
 
 def _timed(disk: DiskLatency) -> list[LayerTime]:

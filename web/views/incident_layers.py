@@ -9,26 +9,34 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from advisor.models import Incident
-from advisor.queries.felt_latency import victim_latencies
+from advisor.queries.felt_latency import MOST_DISKS, victim_latencies
 from web.access import Workspace, open_row, workspace_view
-from web.drawing.layer_bars import layer_bars
+from web.drawing.layer_bars import layer_bars, shared_gaps
 from web.page import render_page, render_part
+
+FEW = 5
+"""On the page of the incident, where other things follow."""
 
 
 @require_safe
 @workspace_view
 def layers(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
-    """The bars alone for htmx, else as a page of their own."""
+    """The bars of a few for htmx, else of more as a page of their own."""
     now = timezone.now()
     workspace, row = open_row(workspace, Incident, pk, "resource", among=Incident.every.all())
-    disks = victim_latencies(row, now=now)
+    is_part = "HX-Request" in request.headers
+    most = FEW if is_part else MOST_DISKS
+    disks = victim_latencies(row, now=now, most=most)
     context: dict[str, Any] = {
         "incident": row,
         "resource": row.resource,
+        "is_part": is_part,
+        "most": most,
         "layer_bars": layer_bars(disks),
+        "shared_gaps": shared_gaps(disks),
         "several_disk_hosts": len({one.allocation.host_id for one in disks}) > 1,
     }
-    if "HX-Request" in request.headers:
+    if is_part:
         template = "web/parts/incident_layers.html"
         return render_part(request, workspace, template, now=now, **context)
     return render_page(

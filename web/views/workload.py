@@ -22,7 +22,7 @@ from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days,
 from advisor.queries.workload_harm import harm_of
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import charts_context
-from web.drawing.layer_bars import layer_bars
+from web.drawing.layer_bars import layer_bars, shared_gaps
 from web.page import render_page, render_part
 from web.views.incident_cause import workload_keys
 
@@ -94,6 +94,7 @@ def _layers(row: Workload, now: datetime) -> dict[str, Any]:
     disks = disk_latencies(row, now=now)
     return {
         "layer_bars": layer_bars(disks),
+        "shared_gaps": shared_gaps(disks),
         "several_disk_hosts": len({one.allocation.host_id for one in disks}) > 1,
     }
 
