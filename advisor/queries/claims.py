@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from advisor.models import ClusterClaim, ClusterPod, Resource, ResourceKind, Workload
+from advisor.models import ClusterClaim, ClusterPod, Resource, Workload
 
 MOST_CLAIMS = 50
 
@@ -40,9 +40,7 @@ def claims_of(workload: Workload, pods: Iterable[ClusterPod]) -> Claims:
 
 
 def claims_on(resource: Resource) -> Claims:
-    """Those whose volume lies on a resource, by name; none on an uplink."""
-    if resource.kind == ResourceKind.UPLINK:
-        return Claims(rows=())
+    """Those whose volume lies on a resource, by name."""
     rows = ClusterClaim.objects.filter(resource=resource).select_related("source")
     return _first(rows.order_by("namespace", "name", "pk"))
 
