@@ -32,6 +32,9 @@ LIMITS_MS = {
     "what-if": 200.0,
     "incident's cause": 300.0,
     "incident's timeline": 300.0,
+    "incident's layers": 300.0,
+    "workload's layers": 300.0,
+    "datastore's devices": 300.0,
     "enforcement": 300.0,
     # Parts that the overview asks for once it is shown; the first is kept for five minutes.
     "overview's promises by tier, all enforced": 500.0,
@@ -244,12 +247,14 @@ def addresses(stage: Stage) -> dict[str, Page | None]:
 
     store, uplink = stage.stores[0], stage.uplinks[0]
     incident = Incident.objects.filter(resource=store).first()
+    workload = Workload.objects.first()
     return {
         "overview": ("/", {}),
         "overview's top movers": ("/?part=movers", PART),
         "overview's map of workloads": ("/?part=map", PART),
         "overview's promises by tier": ("/?part=promises", PART),
         "datastore": (f"/resources/{store.pk}/", {}),
+        "datastore's devices": (f"/resources/{store.pk}/?part=devices", PART),
         "uplink": (f"/resources/{uplink.pk}/", {}),
         "24 h charts of a datastore": (f"/api/v1/resources/{store.pk}/charts?range=24h", {}),
         "24 h charts of an uplink": (f"/api/v1/resources/{uplink.pk}/charts?range=24h", {}),
@@ -266,9 +271,11 @@ def addresses(stage: Stage) -> dict[str, Page | None]:
         "incident": _page_of(incident, "/incidents/{}/"),
         "incident's cause": _page_of(incident, "/incidents/{}/cause/", PART),
         "incident's timeline": _page_of(incident, "/incidents/{}/timeline/", PART),
+        "incident's layers": _page_of(incident, "/incidents/{}/layers/", PART),
         "recommendation": _page_of(Recommendation.objects.first(), "/recommendations/{}/"),
         "host": _page_of(Host.objects.first(), "/hosts/{}/"),
-        "workload": _page_of(Workload.objects.first(), "/workloads/{}/"),
+        "workload": _page_of(workload, "/workloads/{}/"),
+        "workload's layers": _page_of(workload, "/workloads/{}/?part=layers", PART),
     }
 
 

@@ -37,9 +37,10 @@ def test_page_without_a_row_is_named(stage: Stage) -> None:
 
     missing = {name for name, page in pages.items() if page is None}
     assert missing == {
-        "incident", "incident's cause", "incident's timeline", "recommendation"
+        "incident", "incident's cause", "incident's timeline", "incident's layers",
+        "recommendation",
     }  # fmt: skip
-    assert len(pages) == 24
+    assert len(pages) == 27
 
 
 def test_advice_is_measured_with_the_week_in_the_cache_and_without(stage: Stage) -> None:
