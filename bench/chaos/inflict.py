@@ -25,7 +25,11 @@ End = Callable[[], object]
 RESTARTED_AFTER_S = 1.0
 """Who starts `sluice run` waits so long, as a unit of systemd does."""
 _DROPPED = {Cut.SENDER_WEB: SENDER, Cut.AGENT_WEB: AGENT, Cut.SUPERVISOR_WEB: SUPERVISOR}
-_USERS = {Cut.WEB_DATABASE: "sluice_web", Cut.WORKERS_DATABASE: "sluice_worker"}
+_USERS = {
+    Cut.WEB_DATABASE: "sluice_web",
+    Cut.WORKERS_DATABASE: "sluice_worker",
+    Cut.KEEPER_DATABASE: "sluice",
+}
 _STOPPED = {Cut.ALL_QUEUE: Part.QUEUE, Cut.WEB_SIGNER: Part.SIGNER}
 _TABLE = "chaos"
 
@@ -38,22 +42,27 @@ class Machine:
         _nft(f"add table ip {_TABLE}; add chain ip {_TABLE} in"
              " { type filter hook input priority 0; }")  # fmt: skip
 
-    def suffer(self, schedule: Schedule) -> None:
-        """Everything of a schedule; returns when the last fault is over."""
+    def suffer(self, schedule: Schedule) -> int:
+        """Everything of a schedule; how many faults found what they were meant for.
+
+        Returns when the last of them is over.
+        """
         with ThreadPoolExecutor(len(schedule.faults)) as pool:
             done = [pool.submit(self._suffer, schedule.seed, fault) for fault in schedule.faults]
-        for one in done:
-            # What could not be made to happen ends the run.
-            one.result()
+        # What could not be made to happen ends the run.
+        return sum(one.result() for one in done)
 
-    def _suffer(self, seed: int, fault: Fault) -> None:
+    def _suffer(self, seed: int, fault: Fault) -> bool:
         time.sleep(fault.at_s)
         end = self._begin(seed, fault)
         time.sleep(fault.lasts_s)
+        if end is None:
+            return False
         end()
+        return True
 
-    def _begin(self, seed: int, fault: Fault) -> End:
-        """Let it happen; gives what ends it."""
+    def _begin(self, seed: int, fault: Fault) -> End | None:
+        """Let it happen; gives what ends it, None where there is nobody whom it could strike."""
         match fault.kind:
             case Kind.RESET:
                 self._product.kill_supervisor()
@@ -82,25 +91,26 @@ class Machine:
         self._preload.fail(int(fault.amount), errno.EIO)
         return lambda: self._preload.fail(0, 0)
 
-    def _begin_on_process(self, fault: Fault) -> End:
-        """On the one that is chosen; nothing happens if there is none at this moment."""
+    def _begin_on_process(self, fault: Fault) -> End | None:
+        """On the one that is chosen; None if there is none at this moment."""
         pid = choose(self._product.parts(), Part(fault.target), fault.draw)
-        pids = [] if pid is None else [pid]
+        if pid is None:
+            return None
         if fault.kind is Kind.STOP:
-            return _stopped(pids)
+            return _stopped([pid])
         if fault.kind is Kind.NO_MEMORY:
-            return self._starve(pids)
-        for one in pids:
-            _send(one, signal.SIGKILL)
+            return self._starve(pid)
+        _send(pid, signal.SIGKILL)
         return _nothing
 
-    def _cut(self, cut: Cut) -> End:
+    def _cut(self, cut: Cut) -> End | None:
         if address := _DROPPED.get(cut):
             for way in (f"daddr {address} tcp dport", f"saddr {address} tcp sport"):
                 _nft(f"add rule ip {_TABLE} in ip {way} {PORT} drop")
             return _let_through
         if part := _STOPPED.get(cut):
-            return _stopped([pid for pid, own in self._product.parts().items() if own is part])
+            pids = [pid for pid, own in self._product.parts().items() if own is part]
+            return _stopped(pids) if pids else None
         return self._silence(_USERS[cut])
 
     def _silence(self, user: str) -> End:
@@ -134,11 +144,10 @@ class Machine:
             os.posix_fallocate(file.fileno(), 0, size)
         return path.unlink
 
-    def _starve(self, pids: list[int]) -> End:
-        """They get no more memory than they have, nor does who they start."""
-        for pid in pids:
-            with suppress(OSError, ValueError):
-                resource.prlimit(pid, resource.RLIMIT_AS, (_size_bytes(pid), _ANY))
+    def _starve(self, pid: int) -> End:
+        """It gets no more memory than it has, nor does who it starts."""
+        with suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_AS, (_size_bytes(pid), _ANY))
         return self._feed
 
     def _feed(self) -> None:

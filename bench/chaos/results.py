@@ -15,7 +15,7 @@ class Result:
     """One scenario: what went wrong, and how long until all worked again.
 
     `back_s` None means that it did not in the time that it was given; `waits_for` says what was
-    missing then, or came last.
+    missing then, or came last. `struck` of the `meant` faults found what they were meant for.
     """
 
     commit: str
@@ -24,6 +24,8 @@ class Result:
     back_s: float | None
     waits_for: str
     losses: Losses
+    struck: int
+    meant: int
 
     @property
     def holds(self) -> bool:
@@ -33,25 +35,39 @@ class Result:
 
 ASKED_S = 30.0
 _COUNTS = tuple(field.name for field in fields(Losses))
-COLUMNS = ("commit", "seed", "holds", "back_s", "waits_for", *_COUNTS, "faults")
+COLUMNS = (
+    "commit", "seed", "holds", "back_s", "waits_for", *_COUNTS, "struck", "meant", "faults",
+)  # fmt: skip
 
 
 def append(path: Path, result: Result) -> None:
-    """Add a line; the first one of a file is preceded by the names of the columns."""
+    """Add a line; the first one of a file is preceded by the names of the columns.
+
+    A table of earlier columns goes on under another name.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not _has_these_columns(path):
+        path.rename(path.with_suffix(".old.tsv"))
     head = "" if path.exists() else "\t".join(COLUMNS) + "\n"
     with path.open("a") as file:
         file.write(head + "\t".join(_cells(result)) + "\n")
 
 
 def read(path: Path) -> list[Result]:
-    """All lines of a table; none of a file that is not there."""
-    if not path.exists():
+    """All lines of a table; none of a file that is not there, or that has other columns."""
+    if not _has_these_columns(path):
         return []
     lines = [line.split("\t") for line in path.read_text().splitlines()[1:]]
     # A line that was cut off is that of a scenario that has to be run again.
     return [_result(dict(zip(COLUMNS, line, strict=True))) for line in lines
             if len(line) == len(COLUMNS)]  # fmt: skip
+
+
+def _has_these_columns(path: Path) -> bool:
+    if not path.exists():
+        return False
+    with path.open() as file:
+        return file.readline() == "\t".join(COLUMNS) + "\n"
 
 
 def left_to_run(seeds: Iterable[int], done: Sequence[Result], commit: str) -> list[int]:
@@ -65,7 +81,8 @@ def _cells(result: Result) -> list[str]:
     counts = asdict(result.losses)
     return [
         result.commit, str(result.seed), "yes" if result.holds else "no", back, result.waits_for,
-        *(str(counts[name]) for name in _COUNTS), result.faults,
+        *(str(counts[name]) for name in _COUNTS), str(result.struck), str(result.meant),
+        result.faults,
     ]  # fmt: skip
 
 
@@ -77,4 +94,6 @@ def _result(cells: dict[str, Any]) -> Result:
         back_s=float(cells["back_s"]) if cells["back_s"] else None,
         waits_for=cells["waits_for"],
         losses=Losses(**{name: int(cells[name]) for name in _COUNTS}),
+        struck=int(cells["struck"]),
+        meant=int(cells["meant"]),
     )

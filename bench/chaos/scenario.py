@@ -32,7 +32,7 @@ class Return:
 def run(bed: Bed, schedule: Schedule, *, commit: str) -> Result:
     """What became of it."""
     since_ms = time.time_ns() // 10**6 - OVERLAP_MS
-    bed.machine.suffer(schedule)
+    struck = bed.machine.suffer(schedule)
     found = watch(bed, may_end=bool(_STARTED & set(schedule.kinds)))
     if found.back_s is None:
         bring_back(bed)
@@ -43,6 +43,8 @@ def run(bed: Bed, schedule: Schedule, *, commit: str) -> Result:
         back_s=found.back_s,
         waits_for=found.waits_for,
         losses=compare(bed, since_ms=since_ms),
+        struck=struck,
+        meant=len(schedule.faults),
     )
 
 

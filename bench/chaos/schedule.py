@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 
@@ -52,6 +52,7 @@ class Cut(StrEnum):
     SUPERVISOR_WEB = "supervisor | web"
     WEB_DATABASE = "web | database"
     WORKERS_DATABASE = "workers | database"
+    KEEPER_DATABASE = "backup keeper, supervisor | database"
     ALL_QUEUE = "all | valkey"
     WEB_SIGNER = "web | signer"
 
@@ -137,14 +138,17 @@ def schedule(seed: int) -> Schedule:
     """The faults of a seed, which counts from 1; the same each time."""
     random = Random(seed)
     kinds = ROUND[(seed - 1) % len(ROUND)]
-    return Schedule(seed=seed, faults=tuple(_faults(kinds, random)))
+    # A round has two of them, the second after its middle: each cut has its turn.
+    cut = list(Cut)[2 * seed // len(ROUND) % len(Cut)]
+    return Schedule(seed=seed, faults=tuple(_faults(kinds, cut, random)))
 
 
-def _faults(kinds: tuple[Kind, ...], random: Random) -> Iterator[Fault]:
+def _faults(kinds: tuple[Kind, ...], cut: Cut, random: Random) -> Iterator[Fault]:
     killed = iter(_parts(random, kinds.count(Kind.KILL)))
     at_s = 0.0
     for kind in kinds:
-        yield _fault(kind, at_s, random, killed)
+        fault = _fault(kind, at_s, random, killed)
+        yield replace(fault, target=cut) if kind is Kind.PARTITION else fault
         at_s += random.uniform(0.0, LONGEST_GAP_S)
 
 
@@ -165,7 +169,7 @@ def _fault(kind: Kind, at_s: float, random: Random, killed: Iterator[Part]) -> F
         case Kind.STOP:
             target, lasts_s = random.choice(_STOPPED), random.uniform(5.0, 10.0)
         case Kind.PARTITION:
-            target, lasts_s = random.choice(list(Cut)), random.uniform(3.0, 8.0)
+            lasts_s = random.uniform(3.0, 8.0)
         case Kind.FULL_DISK:
             amount, lasts_s = random.choice(_LEFT_BYTES), random.uniform(3.0, 6.0)
         case Kind.SLOW_DISK:

@@ -9,15 +9,24 @@ from bench.chaos.schedule import Kind, schedule
 from bench.chaos.verdict import ROWS, Losses
 from bench.fleet.rows import Row, at_most
 
+MOST_MISSED = 0.05
+"""A process that has just been killed cannot be struck again."""
+
 
 def rows(lines: Sequence[Result]) -> list[Row]:
-    """Of all lines of these scenarios; the newest line of a seed tells its return.
+    """Of all lines of these scenarios; the first line of a seed tells its return.
 
-    What was lost counts in whatever line it was.
+    What was lost counts in whatever line it was. A second turn, after a rest, only tells whether
+    the pauses of the scenarios before made it late.
     """
     newest = {line.seed: line for line in lines}
+    first = {line.seed: line for line in reversed(lines)}
     acknowledged = sum(line.losses.acknowledged for line in lines) * ROWS
-    again = len(lines) - len(newest)
+    late = [seed for seed, line in first.items() if not _is_in_time(line)]
+    then = sum(_is_in_time(newest[seed]) for seed in late)
+    struck, meant = (
+        sum(getattr(line, name) for line in first.values()) for name in ("struck", "meant")
+    )
     return [
         at_most(f"acknowledged points lost in {len(newest)} scenarios", "points", 0,
                 sum(line.losses.lost for line in lines) * ROWS,
@@ -31,9 +40,10 @@ def rows(lines: Sequence[Result]) -> list[Row]:
             )
         ),
         at_most("scenarios that are not back within 30 s", "scenarios", 0,
-                sum(not _is_in_time(line) for line in newest.values()),
-                f"{again} were run twice" if again else ""),
-        *(row for kind in Kind if (row := _of_kind(kind, list(newest.values())))),
+                len(late), f"{then} of them were, after a rest" if late else ""),
+        at_most("faults that found nothing to strike", "ratio", MOST_MISSED,
+                1 - struck / meant if meant else None, f"of {meant} faults"),
+        *(row for kind in Kind if (row := _of_kind(kind, list(first.values())))),
     ]  # fmt: skip
 
 

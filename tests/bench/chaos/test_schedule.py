@@ -34,6 +34,12 @@ def test_two_hundred_seeds_kill_every_part_and_cut_every_two() -> None:
     assert targets == {Kind.KILL: set(Part), Kind.PARTITION: set(Cut)}
 
 
+def test_each_cut_has_its_turn() -> None:
+    cuts = Counter(fault.target for one in ALL for fault in one.faults if fault.target in set(Cut))
+
+    assert max(cuts.values()) - min(cuts.values()) <= 1
+
+
 def test_kills_come_in_pairs_and_triples_of_different_parts_within_seconds() -> None:
     only_kills = [one.faults for one in ALL if one.kinds == (Kind.KILL,)]
 
