@@ -34,7 +34,7 @@ for outcome in play(range(1, int(sys.argv[1]) + 1), hosts=5, minutes=20.0):
 
 
 def invariant_of(patch: Path) -> str:
-    found = re.match(r"Invariant: (\S+)\nBug: ", patch.read_text())
+    found = re.match(r"Invariant: (\S+)\n(?:First named: \S+\n)?Bug: ", patch.read_text())
     assert found is not None, f"{patch.name} does not begin with its invariant and its bug"
     return found[1]
 
