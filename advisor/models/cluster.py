@@ -55,8 +55,8 @@ class ClusterClaim(models.Model):
     """A claim on a persistent volume, with the driver of that volume.
 
     `asked_class` is the VolumeAttributesClass that it asks for, `current_class` the one that its
-    volume has, `change` what its driver says of a change that is not done. `resource` is where
-    the volume lies, if hosts say so.
+    volume has, `change` what its driver says of a change that is not done. `size_bytes` is what
+    the volume holds, None before there is one. `resource` is where it lies, if hosts say so.
     """
 
     organisation = models.ForeignKey(
@@ -73,6 +73,7 @@ class ClusterClaim(models.Model):
     asked_class = models.CharField(max_length=LONGEST_NAME, blank=True)
     current_class = models.CharField(max_length=LONGEST_NAME, blank=True)
     change = models.CharField(max_length=LONGEST_NAME, blank=True)
+    size_bytes = models.BigIntegerField(null=True, blank=True)
     resource = models.ForeignKey(
         Resource, null=True, blank=True, on_delete=models.SET_NULL, related_name="claims"
     )

@@ -15,7 +15,7 @@ _AT_ONCE = 1000
 _POD = ("namespace", "name", "node", "owner", "labels", "claims")
 _CLAIM = (
     "namespace", "name", "labels", "volume", "driver", "storage_class", "asked_class",
-    "current_class", "change",
+    "current_class", "change", "size_bytes",
 )  # fmt: skip
 
 

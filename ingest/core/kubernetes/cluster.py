@@ -46,7 +46,8 @@ class Claim:
 
     `asked_class` is the VolumeAttributesClass that it asks for, `current_class` the one that its
     volume has, `change` what becomes of a change: Pending, InProgress or Infeasible. `version`
-    is of the object: who changes another version than this one is refused.
+    is of the object: who changes another version than this one is refused. `size_bytes` is what
+    its volume holds, None until it has one.
     """
 
     uid: str
@@ -59,6 +60,7 @@ class Claim:
     current_class: str = ""
     change: str = ""
     version: str = ""
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

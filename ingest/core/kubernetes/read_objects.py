@@ -23,6 +23,7 @@ from ingest.core.kubernetes.cluster import (
     Volume,
     VolumeClass,
 )
+from ingest.core.kubernetes.quantity import bytes_of
 
 Object = Mapping[str, Any]
 
@@ -94,6 +95,7 @@ def read_claim(said: object) -> Claim | None:
         current_class=_text(status.get("currentVolumeAttributesClassName"), LONGEST_NAME),
         change=_text(_part(status, "modifyVolumeStatus").get("status"), LONGEST_NAME),
         version=_text(about.get("resourceVersion"), LONGEST_NAME),
+        size_bytes=bytes_of(_part(status, "capacity").get("storage")),
     )
 
 

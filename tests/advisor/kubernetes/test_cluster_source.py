@@ -165,7 +165,8 @@ def test_what_a_cluster_has_is_kept_and_follows_it(
 ) -> None:
     cluster.lists[PODS] = [pod(1, "db-0", claims=["data-db-0"]), pod(2, "web"), pod(3, "old")]
     about = {"uid": "c-1", "namespace": "shop", "name": "data-db-0"}
-    cluster.lists[CLAIMS] = [{"metadata": about, "spec": {"volumeName": "pvc-1"}}]
+    claim = {"metadata": about, "spec": {"volumeName": "pvc-1"}}
+    cluster.lists[CLAIMS] = [{**claim, "status": {"capacity": {"storage": "1Gi"}}}]
     csi = {"csi": {"driver": "csi.example.net"}}
     cluster.lists[VOLUMES] = [{"metadata": {"name": "pvc-1"}, "spec": csi}]
     gold = {"metadata": {"name": "gold"}, "driverName": "csi.example.net"}
@@ -176,12 +177,14 @@ def test_what_a_cluster_has_is_kept_and_follows_it(
     before = ClusterPod.objects.get(name="db-0").pk
 
     cluster.lists[PODS] = [pod(1, "db-0", claims=["data-db-0"]), pod(2, "web", labels={"a": "b"})]
+    cluster.lists[CLAIMS] = [{**claim, "status": {"capacity": {"storage": "2Gi"}}}]
     read(row, at=row.next_at)
 
     pods = {one.name: one for one in ClusterPod.objects.all()}
     assert {name: one.labels for name, one in pods.items()} == {"db-0": {}, "web": {"a": "b"}}
     assert (pods["db-0"].pk, pods["db-0"].claims) == (before, ["data-db-0"])
-    assert ClusterClaim.objects.get().driver == "csi.example.net"
+    claimed = ClusterClaim.objects.get()
+    assert (claimed.driver, claimed.size_bytes) == ("csi.example.net", 2 * 2**30)
     assert VolumeClass.objects.get().parameters == {"iops": "4000"}
     again = read(row, at=row.next_at + timedelta(hours=1))
     # Nothing differs, so nobody looks again because of it.

@@ -31,6 +31,7 @@ KEYS = st.sampled_from(
         "metadata", "spec", "status", "uid", "namespace", "name", "labels", "annotations",
         "ownerReferences", "volumes", "persistentVolumeClaim", "claimName", "ephemeral", "csi",
         "driver", "driverName", "parameters", "kind", "controller", "modifyVolumeStatus",
+        "capacity", "storage",
     ]
 ) | st.text(max_size=4)  # fmt: skip
 JSON = st.recursive(
@@ -164,15 +165,30 @@ def test_claim_has_its_volume_and_what_becomes_of_its_class() -> None:
             "status": {
                 "currentVolumeAttributesClassName": "silver",
                 "modifyVolumeStatus": {"status": "InProgress"},
+                "capacity": {"storage": "10Gi"},
             },
         }
     )
 
     assert found is not None
     assert (found.volume, found.storage_class) == ("pvc-1", "fast")
+    assert found.size_bytes == 10 * 2**30
     assert (found.asked_class, found.current_class, found.change) == (
         "gold", "silver", "InProgress",
     )  # fmt: skip
+
+
+def test_claim_without_a_volume_has_no_size() -> None:
+    found = read_claim(
+        {
+            "metadata": {"uid": "c-1", "namespace": "shop", "name": "data-db-0"},
+            "spec": {"resources": {"requests": {"storage": "10Gi"}}},
+            "status": {"phase": "Pending"},
+        }
+    )
+
+    assert found is not None
+    assert found.size_bytes is None
 
 
 def test_class_of_volumes_has_its_drivers_parameters() -> None:
