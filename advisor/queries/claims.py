@@ -23,7 +23,9 @@ class Claims:
 def pods_of(workload: Workload) -> list[ClusterPod]:
     """The pods that a workload is, as clusters show them: one, but where collectors unite some."""
     return list(
-        ClusterPod.objects.filter(workload=workload).select_related("source").order_by("pk")
+        ClusterPod.objects.filter(workload=workload, source__removed_at=None)
+        .select_related("source")
+        .order_by("pk")
     )
 
 
@@ -41,8 +43,8 @@ def claims_of(workload: Workload, pods: Iterable[ClusterPod]) -> Claims:
 
 def claims_on(resource: Resource) -> Claims:
     """Those whose volume lies on a resource, by name."""
-    rows = ClusterClaim.objects.filter(resource=resource).select_related("source")
-    return _first(rows.order_by("namespace", "name", "pk"))
+    rows = ClusterClaim.objects.filter(resource=resource, source__removed_at=None)
+    return _first(rows.select_related("source").order_by("namespace", "name", "pk"))
 
 
 def _first(rows: Iterable[ClusterClaim]) -> Claims:

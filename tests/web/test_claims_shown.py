@@ -5,32 +5,11 @@ from __future__ import annotations
 from django.test import Client
 from django.urls import reverse
 
-from advisor.models import ClusterClaim, ClusterPod, ReadSource, Workload
-from advisor.models.source import SourceKind
+from advisor.models import ReadSource, Workload
 from advisor.queries.claims import MOST_CLAIMS
+from tests.web.claimed import claimed
 from tests.web.fleet import Fleet
 from tests.web.html import page_of
-
-
-def claimed(fleet: Fleet, count: int = 1) -> None:
-    """The workload db-orders is a pod with claims on nfs-07."""
-    source = ReadSource.objects.create(
-        organisation=fleet.organisation, kind=SourceKind.KUBERNETES, name="main",
-        address="https://k.example.org", password="x", next_at=fleet.now,
-    )  # fmt: skip
-    names = [f"data-{number:03}" for number in range(count)]
-    ClusterPod.objects.create(
-        organisation=fleet.organisation, source=source, uid="p-1", namespace="shop", name="db-0",
-        owner="StatefulSet/db", node="node-1", claims=names,
-        workload=Workload.objects.get(name="db-orders"),
-    )  # fmt: skip
-    ClusterClaim.objects.bulk_create(
-        ClusterClaim(
-            organisation=fleet.organisation, source=source, uid=name, namespace="shop", name=name,
-            volume=f"pvc-{name}", storage_class="fast", resource=fleet.resources["nfs-07"],
-        )
-        for name in names
-    )  # fmt: skip
 
 
 def test_claim_is_on_the_page_of_its_workload_and_of_its_disk(
@@ -64,3 +43,15 @@ def test_pages_without_claims_say_nothing_of_them(viewer: Client, fleet: Fleet) 
     page = page_of(viewer.get(reverse("resource", args=[fleet.resources["nfs-07"].pk])))
 
     assert page.elements("#claims") == []
+
+
+def test_claims_of_a_removed_source_are_on_no_page(viewer: Client, fleet: Fleet) -> None:
+    claimed(fleet)
+    ReadSource.objects.update(removed_at=fleet.now)
+    workload = Workload.objects.get(name="db-orders")
+
+    of_workload = page_of(viewer.get(reverse("workload", args=[workload.pk])))
+    on_disk = page_of(viewer.get(reverse("resource", args=[fleet.resources["nfs-07"].pk])))
+
+    assert "shop/" not in of_workload.text("#identity")
+    assert on_disk.elements("#claims") == []

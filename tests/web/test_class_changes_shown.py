@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from datetime import timedelta
-
 import pytest
 from django.test import Client
 
-from advisor.models import (
-    ClassChange,
-    ClusterClaim,
-    ClusterPod,
-    ReadSource,
-    Recommendation,
-    VolumeClass,
-    Workload,
-)
-from advisor.models.source import SourceKind
+from advisor.models import ClassChange, ReadSource, Recommendation, VolumeClass
+from tests.web.claimed import advised_limit
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of
-from tests.web.test_advice_pages import advise, shown
+from tests.web.test_advice_pages import shown
 
 
 @pytest.fixture
@@ -32,27 +21,7 @@ def owner(fleet: Fleet) -> Client:
 @pytest.fixture
 def advice(fleet: Fleet) -> Recommendation:
     """A limit that nothing holds, of a pod whose claim could have a class that does."""
-    row = advise(fleet, "limit_check")
-    (limit,) = json.loads(row.answer)["limits"]
-    source = ReadSource.objects.create(
-        organisation=fleet.organisation, kind=SourceKind.KUBERNETES, name="main",
-        address="https://k.example.org", password="x", next_at=fleet.now + timedelta(days=1),
-        class_rates="iops=IOPS",
-    )  # fmt: skip
-    workload, _ = Workload.objects.get_or_create(organisation=fleet.organisation, name=row.subject)
-    ClusterPod.objects.create(
-        organisation=fleet.organisation, source=source, uid="p-1", namespace="shop", name="db-0",
-        claims=["data"], workload=workload,
-    )  # fmt: skip
-    ClusterClaim.objects.create(
-        organisation=fleet.organisation, source=source, uid="c-1", namespace="shop", name="data",
-        driver="csi.example.net", resource=row.resource, asked_class="silver",
-    )  # fmt: skip
-    VolumeClass.objects.create(
-        organisation=fleet.organisation, source=source, name="gold", driver="csi.example.net",
-        parameters={"iops": str(int(limit["limit_iops"]))},
-    )  # fmt: skip
-    return row
+    return advised_limit(fleet)
 
 
 @pytest.mark.parametrize("who", ["owner", "operator"])
