@@ -15,6 +15,7 @@ COMMANDS = {
         "incidents": "incidents, newest first, or the cause of one",
         "report": "promises kept and minutes lost in a day, week, month or other period",
         "workloads": "workloads with where they run, their tier, and by what they are known",
+        "claims": "claims of Kubernetes on volumes, where they lie, and changes of their class",
         "hosts": "hosts with their newest sample and the state of their agent",
         "compliance": "desired, applied and measured values of every allocation",
         "rejects": "lines that were sent but not stored, and why",

@@ -28,6 +28,14 @@ class AgentState(StrEnum):
     IDLE = "idle"
 
 
+class ChangeState(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    CHECKING = "checking"
+    DONE = "done"
+    FAILED = "failed"
+
+
 class ChannelKind(StrEnum):
     MAIL = "mail"
     WEBHOOK = "webhook"
@@ -324,6 +332,110 @@ class CandidateGrant:
     limit: float | None = None
     reservation: float = 0.0
     shares: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFilter:
+    """See `ClaimFilter` in openapi.json."""
+
+    cursor: str | None = None
+    limit: int = 50
+    name: str | None = None
+    namespace: str | None = None
+    resource_id: int | None = None
+    source: str | None = None
+    workload_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPage:
+    """See `ClaimPage` in openapi.json."""
+
+    items: list[ClaimRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPod:
+    """A pod that uses the claim; its workload is null where no collector shows the pod."""
+
+    name: str
+    node: str | None
+    owner: str | None
+    workload: str | None
+    workload_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRow:
+    """A PersistentVolumeClaim as its cluster was last read."""
+
+    asked_attributes_class: str | None
+    attributes_class: str | None
+    driver: str | None
+    driver_says: str | None
+    id: int
+    labels: dict[str, Any]
+    name: str
+    namespace: str
+    newest_change: ClassChangeRow | None
+    pods: list[ClaimPod]
+    resource: str | None
+    resource_id: int | None
+    size_bytes: int | None
+    source: str
+    source_id: int
+    storage_class: str | None
+    volume: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassChangeFilter:
+    """See `ClassChangeFilter` in openapi.json."""
+
+    claim_id: int | None = None
+    cursor: str | None = None
+    limit: int = 50
+    recommendation_id: int | None = None
+    state: ChangeState | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassChangePage:
+    """See `ClassChangePage` in openapi.json."""
+
+    items: list[ClassChangeRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassChangeRow:
+    """
+
+    A claim that is to ask for another class; only its cluster says that the volume has it.
+    """
+
+    asked_at: datetime
+    asked_by: str
+    can_be_undone: bool
+    changed_at: datetime | None
+    claim_id: int | None
+    ended_at: datetime | None
+    former_class: str | None
+    id: int
+    limit: float | None
+    name: str
+    namespace: str
+    recommendation_id: int
+    said: str
+    source: str
+    source_id: int
+    state: ChangeState
+    undoes_id: int | None
+    undone_by_id: int | None
+    unit: Unit
+    wanted_class: str | None
+    workload: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1108,6 +1220,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedClass:
+    """
+
+    A claim to which an approval would give a class; `why_not` says why it keeps its own.
+    """
+
+    claim_id: int
+    former_class: str | None
+    limit: float
+    name: str
+    namespace: str
+    source: str
+    wanted_class: str | None
+    why_not: str
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWork:
     """A maintenance window on the resource of the incident, for those who caused it."""
 
@@ -1323,6 +1453,7 @@ class RecommendationDetail:
     id: int
     incident_id: int | None
     kind: str
+    planned_classes: list[PlannedClass]
     policy_version: int | None
     resource: str
     resource_id: int
@@ -2167,6 +2298,78 @@ class Api:
     def verify_audit(self) -> AuditVerification:
         """Check the chain of hashes; takes an admin."""
         return self.connection.ask("GET", "/api/v1/audit/verification", AuditVerification)
+
+    def list_claims(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        source: str | None = None,
+        namespace: str | None = None,
+        name: str | None = None,
+        workload_id: int | None = None,
+        resource_id: int | None = None,
+    ) -> ClaimPage:
+        """List the claims of pods on persistent volumes."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/claims",
+            ClaimPage,
+            query={
+                "cursor": cursor,
+                "limit": limit,
+                "source": source,
+                "namespace": namespace,
+                "name": name,
+                "workload_id": workload_id,
+                "resource_id": resource_id,
+            },
+        )
+
+    def get_claim(self, pk: int) -> ClaimRow:
+        """Read a claim."""
+        return self.connection.ask("GET", f"/api/v1/claims/{pk}", ClaimRow)
+
+    def list_class_changes(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        claim_id: int | None = None,
+        recommendation_id: int | None = None,
+        state: ChangeState | None = None,
+    ) -> ClassChangePage:
+        """List the changes of classes of claims, newest first."""
+        return self.connection.ask(
+            "GET",
+            "/api/v1/class-changes",
+            ClassChangePage,
+            query={
+                "cursor": cursor,
+                "limit": limit,
+                "claim_id": claim_id,
+                "recommendation_id": recommendation_id,
+                "state": state,
+            },
+        )
+
+    def get_class_change(self, pk: int) -> ClassChangeRow:
+        """Read a change of a claim's class."""
+        return self.connection.ask("GET", f"/api/v1/class-changes/{pk}", ClassChangeRow)
+
+    def undo_class_change(
+        self, pk: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> ClassChangeRow:
+        """Have the claim ask for its former class again; answers that change.
+
+        Takes an admin.
+        """
+        return self.connection.ask(
+            "POST",
+            f"/api/v1/class-changes/{pk}/undo",
+            ClassChangeRow,
+            headers={"Idempotency-Key": idempotency_key, "If-Match": if_match},
+        )
 
     def list_deliveries(
         self, *, cursor: str | None = None, limit: int | None = None

@@ -21,9 +21,18 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from accounts.models import Scope, Token
-from advisor.models import Allocation, Incident, Policy, Recommendation, Workload
+from advisor.models import (
+    Allocation,
+    ClassChange,
+    ClusterClaim,
+    Incident,
+    Policy,
+    Recommendation,
+    Workload,
+)
 from config.database_roles import DatabaseRole
 from tests.config.roles import acting_as, make_roles
+from tests.web.claimed import changed, claimed
 from tests.web.fleet import Fleet
 from tests.web.test_access import LISTS, details
 from tests.web.test_accessibility import PAGES
@@ -96,6 +105,8 @@ def addresses(fleet: Fleet) -> list[str]:
             ("allocations", Allocation.objects.order_by("pk")[0]),
             ("workloads", Workload.objects.order_by("pk")[0]),
             ("hosts", fleet.hosts["kvm-02"]),
+            ("claims", ClusterClaim.objects.order_by("pk")[0]),
+            ("class-changes", ClassChange.objects.order_by("pk")[0]),
         )
     ]
     lists = [
@@ -143,6 +154,14 @@ def leaks(client: Client, fleet: Fleet, paths: list[str]) -> list[str]:
         if any(name in content and name not in asked for name in names_of(fleet)):
             found.append(path)
     return found
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    """With a claim of a cluster that db-orders uses, and a change of its class."""
+    claimed(fleet)
+    changed(fleet, ClusterClaim.objects.get())
+    return fleet
 
 
 @pytest.fixture

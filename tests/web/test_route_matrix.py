@@ -27,6 +27,8 @@ from accounts.services.tokens import create_token
 from advisor.models import (
     Allocation,
     ClassChange,
+    ClusterClaim,
+    ClusterPod,
     Delivery,
     Incident,
     LadderRule,
@@ -89,6 +91,7 @@ OBJECTS: dict[str, Callable[[Fleet], int]] = {
     "links": lambda _: SharedReport.objects.order_by("pk")[0].pk,
     "views": lambda _: SavedView.objects.order_by("pk")[0].pk,
     "sources": lambda _: ReadSource.objects.order_by("pk")[0].pk,
+    "claims": lambda _: ClusterClaim.objects.order_by("pk")[0].pk,
     "class-changes": lambda _: ClassChange.objects.order_by("pk")[0].pk,
     "silences": lambda _: NotificationSilence.objects.order_by("pk")[0].pk,
     "maintenance-windows": lambda _: MaintenanceWindow.objects.order_by("pk")[0].pk,
@@ -211,6 +214,15 @@ def imported(fleet: Fleet) -> Fleet:
     ReadSource.objects.create(
         organisation=fleet.organisation, name="main", address="https://vc.example.org",
         user="reader", password="opensesame", next_at=later,
+    )  # fmt: skip
+    ClusterPod.objects.create(
+        organisation=fleet.organisation, source=ReadSource.objects.get(name="main"), uid="p-1",
+        namespace="shop", name="db-0", claims=["data-db-0"],
+        workload=Workload.objects.get(name="db-orders"),
+    )  # fmt: skip
+    ClusterClaim.objects.create(
+        organisation=fleet.organisation, source=ReadSource.objects.get(name="main"), uid="c-1",
+        namespace="shop", name="data-db-0", resource=fleet.resources["nfs-07"],
     )  # fmt: skip
     ClassChange.objects.create(
         organisation=fleet.organisation, recommendation=Recommendation.objects.order_by("pk")[0],

@@ -14,6 +14,7 @@ from ninja.operation import Operation
 from web.api.v1 import (
     alarm_budget,
     allocations,
+    claims,
     deliveries,
     entitlements,
     hosts,
@@ -68,6 +69,7 @@ ROUTERS = (
     ("", allocations.router),
     ("", pools.router),
     ("workloads", workloads.router),
+    ("", claims.router),
     ("teams", teams.router),
     ("hosts", hosts.router),
     ("maintenance-windows", maintenance.router),

@@ -34,6 +34,7 @@ MATCHED = ("put", "patch", "delete")
 DECIDING = (
     "approve_recommendation", "reject_recommendation", "roll_back_policy", "apply_policy",
     "go_on_with_rollout", "stop_all_rollouts", "resume_all_rollouts",
+    "undo_class_change",
 )  # fmt: skip
 _TAG = {"type": "string", "maxLength": 100, "pattern": r'^[!#-~"]*$'}
 _WHOLE = {"type": "integer", "minimum": 0}

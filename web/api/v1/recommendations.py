@@ -13,10 +13,12 @@ from pydantic import Field
 
 from accounts.roles import Action
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.kubernetes.class_changes import Plan, may_change_classes, planned_changes
 from advisor.decisions.recommendation_steps import acknowledge, snooze
 from advisor.history.policy_state import policy_state
 from advisor.management.recommendation_text import recommendation_text
 from advisor.models import Policy, Recommendation, RecommendationState
+from advisor.queries.claim_list import plan_document
 from advisor.queries.recommendations import (
     recommendation_detail,
     recommendation_rows,
@@ -71,6 +73,20 @@ class WorkloadEffect(Schema):
     unsure: str = Field(description="why it is only suspected; empty if it is not")
 
 
+class PlannedClass(Schema):
+    """A claim to which an approval would give a class; `why_not` says why it keeps its own."""
+
+    claim_id: int
+    source: str
+    namespace: str
+    name: str
+    workload: str
+    limit: float
+    former_class: str | None = Field(description="that the claim asks for now; null: none")
+    wanted_class: str | None = Field(description="null: it keeps its own")
+    why_not: str
+
+
 class RecommendationDetail(RecommendationLine):
     """The same with everything behind it; `text` is what `sluice recommendations ID` prints."""
 
@@ -80,6 +96,9 @@ class RecommendationDetail(RecommendationLine):
     hosts: list[str]
     hosts_without_agent: list[str]
     policy_version: int | None
+    planned_classes: list[PlannedClass] = Field(
+        description="what your approval would change of claims; empty unless you are an admin"
+    )
     answer: dict[str, Any]
     text: str
 
@@ -138,8 +157,10 @@ def list_recommendations(request: HttpRequest, asked: Query[RecommendationFilter
 def get_recommendation(request: HttpRequest, pk: Pk, response: HttpResponse) -> Any:
     """Read a recommendation with its evidence."""
     now = timezone.now()
-    _, row = _open(request, pk)
+    workspace, row = _open(request, pk)
     detail = recommendation_detail(row, now=now)
+    acts = detail.is_open and may_change_classes(workspace.actor)
+    plan = planned_changes(row) if acts else Plan()
     tagged(response, _tag(row, now))
     return {
         **_line(row, now),
@@ -149,6 +170,7 @@ def get_recommendation(request: HttpRequest, pk: Pk, response: HttpResponse) -> 
         "hosts": detail.reach.hosts,
         "hosts_without_agent": detail.reach.without_agent,
         "policy_version": detail.policy.version if detail.policy else None,
+        "planned_classes": [plan_document(one) for one in (*plan.changes, *plan.left)],
         "answer": json.loads(row.answer),
         "text": recommendation_text(row),
     }
