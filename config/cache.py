@@ -8,6 +8,9 @@ from typing import Any
 from django.core.cache import BaseCache, caches
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.locmem import LocMemCache
+from redis.connection import ConnectionPool
+
+from accounts.queue_server import queue_pool
 
 TOGETHER = "allauth"
 """How keys begin of what all web servers have to know: attempts to log in, and codes used up."""
@@ -44,6 +47,18 @@ class ProcessCache(LocMemCache):
 
 def _together(key: Any) -> BaseCache | None:
     return caches["together"] if str(key).startswith(TOGETHER) else None
+
+
+TIMEOUT_S = 5.0
+"""Who logs in waits no longer for the queue's server."""
+
+
+class QueuePool:
+    """What Django asks for connections."""
+
+    @staticmethod
+    def from_url(url: str, **options: Any) -> ConnectionPool:
+        return queue_pool(url, timeout_s=TIMEOUT_S, **options)
 
 
 class JsonSerializer:

@@ -10,6 +10,7 @@ from kombu import Queue
 import config.heartbeats  # noqa: F401
 import config.task_log  # noqa: F401
 import config.work_record  # noqa: F401
+from config.broker import broker
 from config.kept_connections import keep_connections
 from config.queues import LONGEST_TASK_S, QUEUES, QueueLimits, route
 
@@ -61,16 +62,11 @@ if settings.MOVE_COMMAND:
     BEAT_SCHEDULE["carry-out"] = {"task": "advisor.tasks.carry_out_everywhere", "schedule": 10.0}
 
 
-def broker_url(redis_url: str) -> str:
-    """The address of the broker as Celery spells it."""
-    if redis_url.startswith("unix://"):
-        return "redis+socket://" + redis_url.removeprefix("unix://")
-    return redis_url
-
+_BROKER = broker(settings.REDIS_URL)
 
 app = Celery("sluice", task_cls="config.one_waiting.OneWaiting")
 app.conf.update(
-    broker_url=broker_url(settings.REDIS_URL),
+    broker_url=_BROKER.url,
     broker_connection_retry_on_startup=True,
     beat_schedule=BEAT_SCHEDULE,
     beat_scheduler="config.heartbeats:LivingScheduler",
@@ -86,7 +82,7 @@ app.conf.update(
     # A task that killed its process would kill the next one too; its next turn is soon enough.
     task_reject_on_worker_lost=False,
     # After this time the messages of a killed worker are delivered again.
-    broker_transport_options={"visibility_timeout": LONGEST_TASK_S + 60},
+    broker_transport_options={"visibility_timeout": LONGEST_TASK_S + 60, **_BROKER.options},
     # Services write their results to the database, not to the broker.
     task_ignore_result=True,
     timezone="UTC",

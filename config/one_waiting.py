@@ -17,9 +17,9 @@ from typing import Any
 import redis
 from celery import Task
 from celery.result import AsyncResult
-from django.conf import settings
 
 from accounts.log_context import request_id
+from accounts.queue_server import queue_client
 from advisor.pipeline.work_figures import QUEUED_AT, REQUEST_ID
 
 log = logging.getLogger(__name__)
@@ -135,9 +135,4 @@ def _is_past(expires: str, now: float) -> bool:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=SOCKET_TIMEOUT_S,
-        socket_connect_timeout=SOCKET_TIMEOUT_S,
-        decode_responses=True,
-    )
+    return queue_client(timeout_s=SOCKET_TIMEOUT_S)

@@ -14,7 +14,8 @@ import secrets
 import socket
 
 import redis
-from django.conf import settings
+
+from accounts.queue_server import queue_client
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +44,7 @@ class SchedulerLease:
     def __init__(self) -> None:
         self._me = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
         self._held = False
-        self._client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S
-        )
+        self._client = queue_client(timeout_s=TIMEOUT_S)
 
     def take(self) -> bool:
         """Whether it is ours from now on for LEASE_S; not while the queue's server is away."""

@@ -14,6 +14,7 @@ from config.mail import mail_server
 from config.move_command import move_command
 from config.oidc import oidc_provider
 from config.paths import data_dir
+from config.queue_url import queue_url
 from config.queues import queues_in_use
 from config.row_walls import seeing_all
 from config.secret_key import secret_key
@@ -109,7 +110,7 @@ DATABASES = {
 }
 # What answers a person, or a program of one organisation, sees the rows of that alone.
 HAS_ROW_WALLS = DATABASE_ROLE == DatabaseRole.WEB
-REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
+REDIS_URL = queue_url(env.secret("REDIS_URL")) or DATA_DIR.valkey_url
 
 # --- Samples
 
@@ -237,9 +238,13 @@ CACHES = {
     "default": {"BACKEND": "config.cache.ProcessCache"},
     "together": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": REDIS_URL,
+        # A list, for Django would part an address with commas.
+        "LOCATION": [REDIS_URL],
         "KEY_PREFIX": "sluice-cache",
-        "OPTIONS": {"serializer": "config.cache.JsonSerializer"},
+        "OPTIONS": {
+            "serializer": "config.cache.JsonSerializer",
+            "pool_class": "config.cache.QueuePool",
+        },
     },
 }
 

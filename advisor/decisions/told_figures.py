@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 import redis
-from django.conf import settings
 
+from accounts.queue_server import queue_client
 from advisor.errors import ExchangeUnavailable
 from enforcers.exchange import KEPT_PERIODS, PERIOD_S
 from ingest.models import Host
@@ -78,10 +78,4 @@ def fresh_lines(key: str, host: Host, *, period_end: datetime, figures: str) -> 
 
 @cache
 def _script() -> Any:
-    client = redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
-        decode_responses=True,
-    )
-    return client.register_script(_SHARE)
+    return queue_client(timeout_s=TIMEOUT_S).register_script(_SHARE)

@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 import redis
-from django.conf import settings
 
+from accounts.queue_server import queue_client
 from advisor.core.health.distribution import bucket_of
 
 MINUTES = 10
@@ -294,9 +294,4 @@ def _minutes(now: datetime) -> range:
 
 @cache
 def _client() -> Any:
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
-        decode_responses=True,
-    )
+    return queue_client(timeout_s=TIMEOUT_S)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import redis
 
+from accounts.queue_server import queue_client
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import NoServerProgram
 from appliance.embedded.service_user import ServiceUser, can_run, reachable_copy
@@ -68,7 +69,7 @@ def valkey_server(data: DataDir, user: ServiceUser | None) -> ChildSpec:
 
 def valkey_answers(url: str) -> bool:
     """Whether a server answers PING at the address."""
-    client = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2)
+    client = queue_client(timeout_s=2.0, url=url)
     try:
         return bool(client.ping())
     except (redis.RedisError, OSError):

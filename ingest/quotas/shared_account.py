@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 import redis
-from django.conf import settings
 
+from accounts.queue_server import queue_client
 from ingest.core.quota.bucket import BURST_S
 from ingest.core.quota.limits import RATES, Limits, Quota
 
@@ -125,9 +125,4 @@ def _script() -> Any:
 
 @cache
 def _client() -> Any:
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
-        decode_responses=True,
-    )
+    return queue_client(timeout_s=TIMEOUT_S)

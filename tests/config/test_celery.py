@@ -1,24 +1,12 @@
-"""The queue's address and the schedule."""
+"""The schedule."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from config.celery import BEAT_SCHEDULE, app, broker_url
+from config.celery import BEAT_SCHEDULE, app
 from config.queues import QUEUES
-
-
-@pytest.mark.parametrize(
-    ("redis_url", "expected"),
-    [
-        ("unix:///data/run/valkey.sock", "redis+socket:///data/run/valkey.sock"),
-        ("redis://queue:6379/1", "redis://queue:6379/1"),
-        ("rediss://queue:6380/0", "rediss://queue:6380/0"),
-    ],
-)
-def test_broker_address_is_spelled_for_celery(redis_url, expected):
-    assert broker_url(redis_url) == expected
 
 
 @pytest.mark.parametrize("name", sorted(BEAT_SCHEDULE))

@@ -15,6 +15,8 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from accounts.queue_server import queue_client
+
 TIMEOUT_S = 0.25
 AWAY_S = 5.0
 """A server that did not answer is left alone for so long."""
@@ -94,10 +96,4 @@ def _take(key: str, most: int) -> Taken:
 
 @cache
 def _script() -> Any:
-    client = redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
-        decode_responses=True,
-    )
-    return client.register_script(_TAKE)
+    return queue_client(timeout_s=TIMEOUT_S).register_script(_TAKE)
