@@ -44,6 +44,7 @@ def test_unit_tests_of_the_chart_pass() -> None:
         ("web.replicas=many", "/web/replicas"),
         ("web.replica=3", "replica"),
         ("workers.evaluate.slots=0", "/workers/evaluate/slots"),
+        ("queue.sentinelPort=65536", "/queue/sentinelPort"),
         ("workers.forecast.replicas=1", "forecast"),
         ("settings.SLUICE_SECRET_KEY=x", "SLUICE_SECRET_KEY"),
         ("settings.DEBUG=x", "DEBUG"),

@@ -9,6 +9,9 @@
 {{- $values := index $.Values $kind }}
 - ports:
     - {port: {{ $values.trial.enabled | ternary (eq $kind "database" | ternary 5432 6379) $values.port }}, protocol: TCP}
+    {{- if and (not $values.trial.enabled) $values.sentinelPort }}
+    - {port: {{ $values.sentinelPort }}, protocol: TCP}
+    {{- end }}
   {{- if $values.trial.enabled }}
   to:
     - podSelector:
