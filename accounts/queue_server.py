@@ -17,6 +17,9 @@ from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from accounts.sentinels import SCHEME, Login, Sentinels, sentinels
 
+SENTINEL_TIMEOUT_S = 1.0
+"""Nobody waits longer for a sentinel: it has little to do, and there are others."""
+
 
 def queue_client(*, timeout_s: float, url: str | None = None) -> redis.Redis:
     """A client of the setting's server, or of another; its answers are text."""
@@ -47,7 +50,7 @@ def sentinel_options(found: Sentinels, timeout_s: float) -> dict[str, Any]:
     """How each sentinel is asked: once, for the next one is asked at once if it is silent."""
     return {
         **_credentials(found.sentinel_login),
-        **time_limits(timeout_s),
+        **time_limits(min(timeout_s, SENTINEL_TIMEOUT_S)),
         "retry": Retry(NoBackoff(), 0),
     }
 

@@ -49,7 +49,7 @@ def _together(key: Any) -> BaseCache | None:
     return caches["together"] if str(key).startswith(TOGETHER) else None
 
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 2.0
 """Who logs in waits no longer for the queue's server."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from kombu import Connection
 
+from accounts.queue_server import SENTINEL_TIMEOUT_S
 from config.broker import TIMEOUT_S, broker
 
 SENTINELS = (
@@ -44,7 +45,7 @@ def test_sentinels_are_asked_once_with_their_own_login_and_a_time_limit() -> Non
     assert options["socket_timeout"] == options["socket_connect_timeout"] == TIMEOUT_S
     asked = options["sentinel_kwargs"]
     assert (asked["username"], asked["password"]) == ("watch", "other")
-    assert asked["socket_timeout"] == asked["socket_connect_timeout"] == TIMEOUT_S
+    assert asked["socket_timeout"] == asked["socket_connect_timeout"] == SENTINEL_TIMEOUT_S
     assert asked["retry"].get_retries() == 0
 
 

@@ -28,28 +28,27 @@ class WatchedValkeys:
     """The processes by their ports, and where the sentinels listen."""
 
     servers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
-    sentinel_ports: list[int] = field(default_factory=list)
+    sentinels: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
         """As the setting states it."""
-        hosts = ",".join(f"{HOST}:{port}" for port in self.sentinel_ports)
+        hosts = ",".join(f"{HOST}:{port}" for port in self.sentinels)
         return (
             f"sentinel://:p%40ss%2Fof%3Aservers@{hosts}/1"
             f"?master={MASTER}&sentinel_password=p%40ss+of%20sentinels"
         )
 
     def master_port(self) -> int:
-        """The port of the master, as the first sentinel has it."""
-        with _sentinel(self.sentinel_ports[0]) as sentinel:
+        """The port of the master, as the last sentinel has it."""
+        with _sentinel([*self.sentinels][-1]) as sentinel:
             _, port = sentinel.sentinel_get_master_addr_by_name(MASTER)
         return int(port)
 
-    def signal_master(self, sent: signal.Signals) -> int:
-        """Kill or stop the master; its port."""
-        port = self.master_port()
-        os.kill(self.servers[port].pid, sent)
-        return port
+    def signal_machine(self, master: int, sent: signal.Signals) -> None:
+        """Kill, stop or continue a server, and the sentinel who is asked first."""
+        for process in (self.servers[master], next(iter(self.sentinels.values()))):
+            os.kill(process.pid, sent)
 
     def role(self, port: int) -> str:
         """What a server takes itself for."""
@@ -67,8 +66,9 @@ def watched_valkeys(folder: Path) -> Iterator[WatchedValkeys]:
             found.servers[port] = _start_server(stack, folder, port, *more)
         _wait_for(lambda: _has_replica(master))
         for _ in range(3):
-            found.sentinel_ports.append(_start_sentinel(stack, folder, master))
-        for port in found.sentinel_ports:
+            port = _free_port()
+            found.sentinels[port] = _start_sentinel(stack, folder, port, master)
+        for port in found.sentinels:
             _wait_for(lambda port=port: _knows_all(port))  # type: ignore[misc]  # each its own
         yield found
 
@@ -86,8 +86,9 @@ def _start_server(
     )  # fmt: skip
 
 
-def _start_sentinel(stack: ExitStack, folder: Path, master: int) -> int:
-    port = _free_port()
+def _start_sentinel(
+    stack: ExitStack, folder: Path, port: int, master: int
+) -> subprocess.Popen[bytes]:
     own = folder / str(port)
     own.mkdir()
     # Sentinels write down here what they find.
@@ -100,8 +101,7 @@ def _start_sentinel(stack: ExitStack, folder: Path, master: int) -> int:
         f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER_MS}\n"
         f"sentinel failover-timeout {MASTER} 5000\n"
     )
-    _start(stack, own, str(kept), "--sentinel")
-    return port
+    return _start(stack, own, str(kept), "--sentinel")
 
 
 def _start(stack: ExitStack, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
