@@ -1,6 +1,7 @@
 """Django's settings, read from the environment; every default fits the embedded mode."""
 
 from functools import cache
+from typing import Any
 
 import dj_database_url
 
@@ -16,9 +17,11 @@ from config.oidc import oidc_provider
 from config.paths import data_dir
 from config.queue_url import queue_url
 from config.queues import queues_in_use
+from config.replica import as_replica
 from config.row_walls import seeing_all
 from config.secret_key import secret_key
 from config.signing_keys import signing_keys
+from web.replica.alias import ALIAS
 
 DATA_DIR = data_dir()
 
@@ -94,22 +97,25 @@ DATABASE_URLS = database_urls(
 # Longer statements and waits for locks are ended, except in `sluice migrate` (0: never).
 STATEMENT_TIMEOUT_S = env.integer("SLUICE_STATEMENT_TIMEOUT_S", 30)
 LOCK_TIMEOUT_S = env.integer("SLUICE_LOCK_TIMEOUT_S", 10)
-DATABASES = {
-    "default": seeing_all(
-        with_timeouts(
-            dj_database_url.parse(
-                DATABASE_URLS[DATABASE_ROLE],
-                engine="django.db.backends.postgresql",
-                conn_max_age=60,
-                conn_health_checks=True,
-            ),
-            statement_s=STATEMENT_TIMEOUT_S,
-            lock_s=LOCK_TIMEOUT_S,
-        )
+
+
+def _database(url: str) -> dict[str, Any]:
+    found = dj_database_url.parse(
+        url, engine="django.db.backends.postgresql", conn_max_age=60, conn_health_checks=True
     )
-}
+    return with_timeouts(found, statement_s=STATEMENT_TIMEOUT_S, lock_s=LOCK_TIMEOUT_S)
+
+
+DATABASES = {"default": seeing_all(_database(DATABASE_URLS[DATABASE_ROLE]))}
 # What answers a person, or a program of one organisation, sees the rows of that alone.
 HAS_ROW_WALLS = DATABASE_ROLE == DatabaseRole.WEB
+# What a person reads is read there, while it is no further behind (docs/decisions/0085).
+DATABASE_URL_REPLICA = env.secret("DATABASE_URL_REPLICA") if HAS_ROW_WALLS else None
+HAS_REPLICA = DATABASE_URL_REPLICA is not None
+REPLICA_MOST_LAG_S = env.integer("SLUICE_REPLICA_MOST_LAG_S", 5, minimum=1)
+if DATABASE_URL_REPLICA is not None:
+    DATABASES[ALIAS] = as_replica(_database(DATABASE_URL_REPLICA))
+    MIDDLEWARE.append("web.replica.middleware.ReplicaMiddleware")
 REDIS_URL = queue_url(env.secret("REDIS_URL")) or DATA_DIR.valkey_url
 
 # --- Samples

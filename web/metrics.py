@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from django.conf import settings
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -20,6 +21,7 @@ from advisor.core.health.figures import (
 )
 from advisor.queries.fleet_figures import FleetFigures
 from web.fleet_metrics import gauge, gauges, of_fleet
+from web.replica.watch import WATCH, replica_is_read
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -47,6 +49,8 @@ class _Figures(Collector):
         yield from _storage(figures)
         yield from _backups(figures.backups)
         yield from _check_in(figures.check_in)
+        if settings.HAS_REPLICA:
+            yield from _replica()
         yield gauge("failed_work", "Tasks that have not succeeded since", figures.failing)
         about = "Tasks of no organisation that have not succeeded since"
         yield gauge("failed_work_of_installation", about, figures.failing_installation)
@@ -135,3 +139,11 @@ def _check_in(found: CheckIn | None) -> Iterator[Metric]:
         about = "Time since it was last said outside that all is well"
         yield gauge("check_in_age_seconds", about, found.good_s)
     yield gauge("check_in_faults", "Faults that were told outside instead", found.faults)
+
+
+def _replica() -> Iterator[Metric]:
+    is_read = replica_is_read()
+    yield gauge("replica_read", "1 if pages are read on the replica of the database", is_read)
+    if WATCH.behind_s is not None:
+        about = "How far the replica is behind the database"
+        yield gauge("replica_lag_seconds", about, WATCH.behind_s)

@@ -28,6 +28,8 @@ from tests.config.queued import empty
 from tests.enforcers.agent_bench import Bench
 from tests.enforcers.policies import vnic
 from tests.web.fleet import Fleet
+from web.replica.lag import Lag
+from web.replica.watch import ReplicaWatch
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RULES = DOCS / "alerts" / "sluice.rules.yml"
@@ -56,8 +58,17 @@ def labels_of(text: str) -> Shown:
 
 
 @pytest.fixture
-def shown(client: Client, fleet: Fleet, settings: Any, tmp_path: Path) -> Shown:
-    """What a service shows that makes backups, checks in, works and has a quota; and an agent."""
+def replica(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if pages were read on one that is behind by half a second."""
+    watch = ReplicaWatch(lambda: Lag(behind_s=0.5))
+    settings.HAS_REPLICA = True
+    monkeypatch.setattr("web.metrics.WATCH", watch)
+    monkeypatch.setattr("web.metrics.replica_is_read", lambda: watch.may_be_read(most_lag_s=5))
+
+
+@pytest.fixture
+def shown(client: Client, fleet: Fleet, settings: Any, replica: None, tmp_path: Path) -> Shown:
+    """What a service with all that is optional shows: backups, check-in, quota; and an agent."""
     now = fleet.now
     settings.BACKUP_TARGET, settings.DATA_DIR = "/mnt/backup", DataDir(tmp_path)
     settings.CHECK_IN_URL = "https://hc.example/1"

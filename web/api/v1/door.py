@@ -29,6 +29,8 @@ from accounts.services.kept_answers import claim_key, keep_answer
 from web.access import Workspace
 from web.api.v1.problem import Refused, problem_answer, problem_of
 from web.api.v1.rate_limit import Taken, take
+from web.replica.own_changes import note_change
+from web.replica.reads import read_for
 
 MOST_BODY_BYTES = 1024 * 1024
 MOST_FILE_BYTES = 16 * 1024 * 1024
@@ -38,6 +40,8 @@ ONLY_READS = ("what-if", "plan")
 OF_FILES = ("plan", "apply")
 OF_UPLOADS = ("imports",)
 """Of these the body is a file, which is read in parts."""
+OF_THE_PRIMARY = ("status", "verification")
+"""Whether all is well, and a chain that is locked to be read; other reads may be of a replica."""
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 STREAMED = ("export",)
 """Their answer is a file, which is made anew each time."""
@@ -93,6 +97,7 @@ def behind_the_door(view: View, names: Callable[[str], frozenset[str]]) -> View:
             _check_size(request)
             _check_query(request, names)
             answer = _answered(request, asker, lambda: view(request, *args, **kwargs))
+            _note_change(request, asker)
         except Exception as error:  # noqa: BLE001  the boundary: every error is a problem to tell
             answer = problem_of(error)
         for name, value in headers.items():
@@ -104,13 +109,12 @@ def behind_the_door(view: View, names: Callable[[str], frozenset[str]]) -> View:
 
 
 def _let_in(request: HttpRequest) -> tuple[Asker, Taken]:
-    reads = request.method in SAFE or _last_word(request) in ONLY_READS
     shown = request.headers.get("Authorization", "")
     # A browser sends by itself what it once was told as a password.
     is_password = shown.lower().startswith("basic")
     token, membership = authenticate_person(
         "" if is_password else shown,
-        scope=Scope.READ if reads else Scope.WRITE,
+        scope=Scope.READ if _only_reads(request) else Scope.WRITE,
         now=timezone.now(),
     )
     asker = Asker(
@@ -118,6 +122,10 @@ def _let_in(request: HttpRequest) -> tuple[Asker, Taken]:
     )
     setattr(request, _ATTRIBUTE, asker)
     return asker, take(token.pk)
+
+
+def _only_reads(request: HttpRequest) -> bool:
+    return request.method in SAFE or _last_word(request) in ONLY_READS
 
 
 def _require_turn(taken: Taken) -> None:
@@ -160,7 +168,7 @@ def _answered(
     request: HttpRequest, asker: Asker, view: Callable[[], HttpResponse]
 ) -> HttpResponse:
     if request.method in SAFE:
-        return _read(request, view)
+        return _read(request, asker, view)
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > LONGEST_KEY or not key.isprintable():
         raise Refused(
@@ -208,13 +216,18 @@ def _replayed(known: KeptAnswer) -> HttpResponse:
     return answer
 
 
-def _read(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+def _note_change(request: HttpRequest, asker: Asker) -> None:
+    if settings.HAS_REPLICA and not _only_reads(request):
+        note_change(asker.workspace.membership.user_id)
+
+
+def _read(request: HttpRequest, asker: Asker, view: Callable[[], HttpResponse]) -> HttpResponse:
     """A route that answers GET answers HEAD; who has what is answered gets no body."""
     method = request.method
     if method == "HEAD":
         request.method = "GET"
     try:
-        answer = _plain(request, view())
+        answer = _plain(request, _found(request, asker, view))
     finally:
         request.method = method
     known = request.headers.get("If-None-Match", "")
@@ -224,6 +237,13 @@ def _read(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpRespons
         unchanged.headers["ETag"] = tag
         return unchanged
     return answer
+
+
+def _found(request: HttpRequest, asker: Asker, view: Callable[[], HttpResponse]) -> HttpResponse:
+    if _last_word(request) in OF_THE_PRIMARY:
+        return view()
+    organisation = asker.token.organisation_id
+    return read_for(asker.workspace.membership.user_id, view, organisation=organisation)
 
 
 def is_among(tag: str, known: str) -> bool:

@@ -1,0 +1,3 @@
+"""How the replica is called among Django's databases."""
+
+ALIAS = "replica"
