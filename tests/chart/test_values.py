@@ -71,9 +71,17 @@ def test_wrong_value_is_refused_by_its_name(setting: str, said: str) -> None:
         (None, ("database.existingSecret=a",), "there is no queue"),
         (TRIAL, ("database.existingSecret=a",), "keep one of them"),
         (TRIAL, ("queue.existingSecret=a",), "keep one of them"),
+        (TRIAL, ("database.urls.replica=a",), "the database of a trial has no replica"),
         (TRIAL, ("serviceMonitor.enabled=true",), "serviceMonitor.tokenSecret is needed"),
     ],
-    ids=["no database", "no queue", "two databases", "two queues", "metrics without a token"],
+    ids=[
+        "no database",
+        "no queue",
+        "two databases",
+        "two queues",
+        "replica of a trial",
+        "metrics without a token",
+    ],
 )
 def test_values_that_contradict_are_refused_with_what_to_do(
     values: Path | None, settings: tuple[str, ...], said: str

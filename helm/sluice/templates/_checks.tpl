@@ -7,6 +7,9 @@
 {{- if not (or .trial.enabled .existingSecret) }}
 {{- fail "there is no database: name a Secret in database.existingSecret, or set database.trial.enabled" }}
 {{- end }}
+{{- if and .trial.enabled .urls.replica }}
+{{- fail "database.urls.replica is a key of database.existingSecret; the database of a trial has no replica" }}
+{{- end }}
 {{- end }}
 {{- with .Values.queue }}
 {{- if and .trial.enabled .existingSecret }}

@@ -63,6 +63,9 @@
 - {name: SLUICE_CONNECTIONS_PER_ADDRESS, value: "0"}
 {{- end }}
 {{- end }}
+{{- if and (eq $role "web") $values.database.urls.replica }}
+- {name: DATABASE_URL_REPLICA_FILE, value: /etc/sluice/database-replica}
+{{- end }}
 {{- if eq $role "web" }}
 - {name: SLUICE_SIGNER, value: /run/sluice/signer.sock}
 {{- end }}
@@ -101,6 +104,9 @@ projected:
         items:
           {{- range $roles }}
           - {key: {{ include "sluice.databaseKey" (list $root .) }}, path: database-{{ . }}}
+          {{- end }}
+          {{- if and (eq $role "web") $values.database.urls.replica }}
+          - {key: {{ $values.database.urls.replica }}, path: database-replica}
           {{- end }}
     {{- end }}
     - secret:
