@@ -42,7 +42,9 @@ def claims_of(workload: Workload, pods: Iterable[ClusterPod]) -> Claims:
 
 
 def claims_on(resource: Resource) -> Claims:
-    """Those whose volume lies on a resource, by name."""
+    """Those whose volume lies on a resource, by name; none on what has no room for volumes."""
+    if "size_bytes" not in resource.traits.facts:
+        return Claims(rows=())
     rows = ClusterClaim.objects.filter(resource=resource, source__removed_at=None)
     return _first(rows.select_related("source").order_by("namespace", "name", "pk"))
 

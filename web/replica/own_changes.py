@@ -14,6 +14,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from accounts.queue_server import queue_client
 from web.replica.watch import KNOWN_S
 
 TIMEOUT_S = 0.25
@@ -64,6 +65,4 @@ def _key(person: int) -> str:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S
-    )
+    return queue_client(timeout_s=TIMEOUT_S)
