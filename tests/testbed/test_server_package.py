@@ -1,4 +1,4 @@
-"""The server's package on a Debian 13 with systemd: started, killed, upgraded, purged.
+"""The server's package on a Debian 13 with systemd: started, killed, stopped, upgraded, purged.
 
 Its processor is emulated, so it takes as long as all other guests together. What needs no systemd
 is in tests/appliance/test_server_package.py.
@@ -50,7 +50,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with StorageGuest(KERNELS[0], folder, root=root, clock=(), deadline_s=STEP_S) as guest:
         return {
             step: guest.run(module, step=step, folder=f"{HOST_FILES}{folder}")
-            for step in ("install", "kill", "upgrade", "purge")
+            for step in ("install", "kill", "stand still", "upgrade", "purge")
         }
 
 
@@ -64,11 +64,24 @@ def test_installed_service_starts_and_answers(life: dict[str, Any]) -> None:
     assert seen["owners"]["database"] == ["sluice-database"]
 
 
+def test_pages_show_the_disks_of_the_machine(life: dict[str, Any]) -> None:
+    seen = life["install"]
+
+    assert seen["disks"]
+    assert set(seen["disks"]) <= set(seen["shown"])
+
+
 def test_killed_service_comes_back_by_systemd(life: dict[str, Any]) -> None:
     seen = life["kill"]
 
     assert (seen["restarts"], seen["health"]) == (1, 200)
     assert seen["organisations"] == ["acme", "demo"]
+
+
+def test_service_that_stands_still_is_started_anew_by_systemd(life: dict[str, Any]) -> None:
+    seen = life["stand still"]
+
+    assert (seen["restarts"], seen["health"], seen["told"]) == (2, 200, True)
 
 
 def test_upgrade_starts_the_new_version_with_all_that_was_there(life: dict[str, Any]) -> None:

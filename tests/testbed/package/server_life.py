@@ -9,7 +9,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.appliance.server_package_life import asked, counts, do, owners, status
+from tests.appliance.server_package_life import (
+    INSTALL,
+    asked,
+    counts,
+    do,
+    own_disks,
+    owners,
+    shown,
+    status,
+)
 
 UNIT = "sluice.service"
 DEADLINE_S = 1500.0
@@ -19,16 +28,23 @@ def run(*, step: str, folder: str) -> dict[str, Any]:
     """What was seen after the step; the folder has both packages."""
     match step:
         case "install":
-            do("dpkg", "--install", f"{folder}/first.deb")
+            do(*INSTALL, f"{folder}/first.deb")
             state = _wait_until_active(but="0")
+            state["disks"] = own_disks()
+            state["shown"] = shown(_journal(), state["disks"])
             do("sluice", "organisation", "create", "acme", "--name", "Acme", "--admin", "ann")
         case "kill":
             before = _shown("MainPID")
             do("systemctl", "kill", "--kill-whom=main", "--signal=KILL", UNIT)
             state = _wait_until_active(but=before)
+        case "stand still":
+            before = _shown("MainPID")
+            do("systemctl", "kill", "--kill-whom=main", "--signal=STOP", UNIT)
+            state = _wait_until_active(but=before)
+            state["told"] = "Watchdog timeout" in _journal()
         case "upgrade":
             before = _shown("MainPID")
-            do("dpkg", "--install", f"{folder}/second.deb")
+            do(*INSTALL, f"{folder}/second.deb")
             state = _wait_until_active(but=before)
         case _:
             said = do("dpkg", "--purge", "sluice")
@@ -53,7 +69,7 @@ def _wait_until_active(*, but: str) -> dict[str, Any]:
     began_s = time.monotonic()
     while _shown("ActiveState") != "active" or _shown("MainPID") in {"0", but}:
         if time.monotonic() - began_s > DEADLINE_S:
-            raise TimeoutError(do("journalctl", "--no-pager", "--lines=60", f"--unit={UNIT}"))
+            raise TimeoutError(_journal(lines=60))
         time.sleep(1)
     return {
         "took_s": time.monotonic() - began_s,
@@ -65,3 +81,8 @@ def _wait_until_active(*, but: str) -> dict[str, Any]:
 
 def _shown(what: str) -> str:
     return do("systemctl", "show", f"--property={what}", "--value", UNIT).strip()
+
+
+def _journal(lines: int | None = None) -> str:
+    """What the service and systemd said of it, its last lines."""
+    return do("journalctl", "--no-pager", f"--lines={lines or 'all'}", f"--unit={UNIT}")
