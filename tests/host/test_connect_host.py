@@ -6,6 +6,7 @@ files and kernel stay as they are.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -226,6 +227,37 @@ def test_line_may_be_pasted_again_and_all_it_wrote_can_be_removed(
     subprocess.run(["sh", uninstall], check=True, timeout=60)
 
     assert [path for path in scratch.folder.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.timeout(240)
+def test_an_exchange_has_the_same_id_in_the_logs_of_agent_and_server(
+    northgate: Tenant, tmp_path: Path
+) -> None:
+    server = WebServer(tmp_path, SLUICE_LOG_LEVEL="DEBUG", SLUICE_LOG_FORMAT="json")
+    server.start()
+    scratch = Scratch(tmp_path / "h1", server)
+    _, secret = make(northgate)
+
+    try:
+        with scratch.joined(secret, SLUICE_LOG_FORMAT="json"):
+            eventually(lambda: bool(ids_in(scratch.log)), what=scratch.said())
+    finally:
+        server.stop()
+
+    found = ids_in(server.log)
+    told = {found.get(one) for one in ids_in(scratch.log)}
+    assert told == {("/api/v1/enforcer/document", "h1")}
+
+
+def ids_in(log: Path) -> dict[str, tuple[str | None, str | None]]:
+    """The path and host, as far as they are told, by the id of each line that has one."""
+    whole = log.read_text().rpartition("\n")[0].splitlines()
+    lines = [json.loads(line) for line in whole if line.startswith("{")]
+    return {
+        line["request_id"]: (line.get("path"), line.get("host"))
+        for line in lines
+        if "request_id" in line
+    }
 
 
 @pytest.mark.timeout(240)

@@ -37,7 +37,7 @@ class WebServer:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
-        self._log = folder / "web.log"
+        self.log = folder / "web.log"
         # By this path it is reached from every network namespace.
         self.socket = folder / "web.sock"
         self._environment = environment
@@ -48,7 +48,7 @@ class WebServer:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     sys.executable, "-m", "appliance.web_server", f"--port={self.port}",
@@ -58,7 +58,7 @@ class WebServer:
                 stdout=log,
                 stderr=log,
             )  # fmt: skip
-        eventually(self._answers, what=f"a web server; its log is {self._log}")
+        eventually(self._answers, what=f"a web server; its log is {self.log}")
 
     def stop(self) -> None:
         if self._process is not None:
