@@ -1,7 +1,7 @@
 """Builds what can be published of this checkout, and checks it: python -m scripts.wheels [FOLDER]
 
 Source and wheel of server and agent, and the wheel of the native part where there is Rust. They
-are checked by twine where pip finds one; nothing is uploaded.
+are checked by twine, which pip obtains; nothing is uploaded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TWINE = "twine>=6,<7"
 
 
 def main() -> None:
-    """Build all, print each path, and end with 1 where twine finds fault."""
+    """Build all, print each path, and end with 1 where twine finds fault or cannot be had."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else CHECKOUT / "dist/wheels").absolute()
     shutil.rmtree(folder, ignore_errors=True)
     build_wheel(folder, source_too=True)
@@ -40,12 +40,12 @@ def build_agent(folder: Path) -> None:
 
 
 def check(built: list[Path]) -> int:
-    """The status of `twine check`; 0 and a word where there is no twine."""
+    """The status of `twine check`; 1 and why where there is no twine."""
     with tempfile.TemporaryDirectory() as place:
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
         if subprocess.run([*pip, f"--target={place}", TWINE], check=False).returncode != 0:
-            print("wheels: not checked, because pip could not install twine", file=sys.stderr)
-            return 0
+            print(f"wheels: built and not checked: pip cannot install {TWINE}", file=sys.stderr)
+            return 1
         twine = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built)]
         return subprocess.run(twine, env={"PYTHONPATH": place}, check=False).returncode
 

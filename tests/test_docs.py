@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import COMMANDS, RENAMED
+from appliance.embedded.supervisor import MAX_LOG_BYTES
+from config.paths import DataDir
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -26,6 +28,7 @@ DOCUMENTS = sorted(
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 FENCE = re.compile(r"```.*?```", re.DOTALL)
 COMMAND = re.compile(r"(?:^|[`\s/])sluice ([a-z]+(?:-[a-z]+)*)\b")
+LOG_PLACE = re.compile(r"\blogs?(?=/)|[\w-]+(?=/(?:[\w-]+|\*)\.log\b)")
 TARGET = re.compile(r"\bmake ([a-z-]+)\b")
 
 
@@ -63,6 +66,16 @@ def test_make_targets_in_documents_exist(document: Path) -> None:
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
     assert set(TARGET.findall(shown_as_code(document.read_text()))) <= known
+
+
+def test_logs_lie_where_documents_say() -> None:
+    pages = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
+
+    places = {(name, place) for name, text in pages.items() for place in LOG_PLACE.findall(text)}
+
+    assert {place for _, place in places} == {DataDir(ROOT).logs.name}
+    assert {name for name, _ in places} >= {"monitoring.md", "operations.md"}
+    assert f"more than {MAX_LOG_BYTES >> 20} MiB is emptied" in pages["monitoring.md"]
 
 
 def test_every_command_of_the_product_is_in_the_table() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from enforcers.version import VERSION
 from scripts.server_tree import CHECKOUT, PACKAGES, build_wheel, server_version
-from scripts.wheels import build_agent
+from scripts.wheels import build_agent, check
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -84,3 +84,12 @@ def test_source_and_wheel_are_of_the_version(folder: Path, wheel: Path) -> None:
 
     assert wheel.name == f"sluice-{server_version()}-py3-none-any.whl"
     assert f"sluice-{server_version()}.tar.gz" in names
+
+
+def test_wheels_that_nobody_could_check_are_no_success(wheel: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+    status = check([wheel])
+
+    assert status == 1
+    assert "wheels: built and not checked: pip cannot install twine" in capfd.readouterr().err
