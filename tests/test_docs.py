@@ -78,6 +78,18 @@ def test_logs_lie_where_documents_say() -> None:
     assert f"more than {MAX_LOG_BYTES >> 20} MiB is emptied" in pages["monitoring.md"]
 
 
+def test_what_was_never_run_names_a_test_that_comes_near() -> None:
+    page = (ROOT / "docs/never-run.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
+
+    named = [re.findall(r"`(tests/[\w/]+\.py)`", row.split(" | ")[-1]) for row in rows]
+
+    assert all(named)
+    assert [one for row in named for one in row if not (ROOT / one).is_file()] == []
+    for place in ("README.md", "docs/README.md"):
+        assert "never-run.md)" in (ROOT / place).read_text()
+
+
 def test_every_command_of_the_product_is_in_the_table() -> None:
     found = {
         path.stem
