@@ -111,7 +111,8 @@ def _unpacked(
 ) -> Iterator[tuple[PostgresCluster, Path | None]]:
     """The cluster, unpacked and checked, beside the log; the log is removed at the end.
 
-    A cluster that could not be brought to its end is removed too, so that nobody starts it.
+    A cluster that could not be brought to its end is removed too, so that nobody starts it, with
+    all else that was made for it: the directory is as it was, and can be used again.
     """
     user = service_user()
     try:
@@ -119,6 +120,7 @@ def _unpacked(
     except OSError as error:
         raise Refused(f"{into.root} cannot be made: {error.strerror}") from error
     _check_room(into.root, chosen)
+    before = set(into.root.iterdir())
     moved_to = _move_aside(into)
     try:
         unpack(archive, into, chosen, say=say, progress=progress)
@@ -127,6 +129,7 @@ def _unpacked(
         shutil.rmtree(into.postgres, ignore_errors=True)
         if moved_to is not None:
             moved_to.rename(into.postgres)
+        _remove_new(into.root, before)
         raise
     finally:
         shutil.rmtree(into.root / LOG_FOLDER, ignore_errors=True)
@@ -284,6 +287,14 @@ def _check_room(root: Path, chosen: Chosen) -> None:
             f"{root} has {free / 1e9:.2f} GB free, and the restored database with its log takes "
             f"{needed / 1e9:.2f} GB"
         )
+
+
+def _remove_new(root: Path, before: set[Path]) -> None:
+    for path in set(root.iterdir()) - before:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _move_aside(into: DataDir) -> Path | None:

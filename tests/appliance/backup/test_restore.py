@@ -18,6 +18,7 @@ from appliance.backup.directory_store import DirectoryStore
 from appliance.backup.errors import Damaged, NoSpace, NotReachable, Refused, WrongVersion
 from appliance.backup.places import BackupPlaces, archive_command
 from appliance.backup.restore import Restored, restore
+from appliance.backup.s3_store import S3Target, open_s3
 from appliance.backup.table_sums import sum_tables
 from appliance.backup.verify import verify
 from appliance.embedded import postgres_programs
@@ -28,6 +29,7 @@ from appliance.embedded.postgres_cluster import PostgresCluster, find_cluster
 from appliance.embedded.service_user import process_identity, service_user
 from config.paths import DataDir
 from tests.appliance.backup.clusters import Running, points_in, running_database
+from tests.appliance.backup.s3_server import S3Server
 from tests.appliance.embedded_run import short_directory
 
 # `test_drill` restores at each commit, these at `make test-long`.
@@ -99,6 +101,28 @@ def test_database_comes_back_to_the_end_of_its_log(story: Story, into: DataDir) 
     assert not (into.root / restoring.LOG_FOLDER).exists()
 
 
+def test_moment_comes_back_from_an_s3_server_and_its_backup_is_verified(
+    story: Story, into: DataDir, server: S3Server
+) -> None:
+    place = S3Target(bucket="backups", folder="restore")
+    archive = Archive(open_s3(place, environ=server.environment))
+    story.running.back_up(archive)
+    after_5 = story.running.write(5)
+    story.running.write(6)
+    story.running.ship(archive)
+
+    restored(archive, into, until=after_5)
+    checked = verify(
+        archive, _folder(story.root / "v"), name=None,
+        say=lambda _: None, progress=lambda *_: None,
+    )  # fmt: skip
+
+    assert points_in(into) == [1, 2, 3, 4, 5]
+    assert checked.rows == 4  # The backup had 1 to 4.
+    assert checked.newest_at is not None
+    assert checked.newest_at > after_5
+
+
 def test_moment_before_the_oldest_backup_is_told(story: Story, into: DataDir) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=1)
 
@@ -114,6 +138,15 @@ def test_moment_after_the_log_is_told_with_its_end(story: Story, into: DataDir) 
     ):
         restored(story.archive, into, until=later)
     assert not into.postgres.exists()
+
+
+def test_moment_that_the_log_did_not_reach_can_be_tried_again(story: Story, into: DataDir) -> None:
+    with pytest.raises(NotReachable):
+        restored(story.archive, into, until=datetime.now(UTC) + timedelta(days=1))
+
+    assert list(into.root.iterdir()) == []
+    restored(story.archive, into)
+    assert points_in(into) == [1, 2, 3, 4]
 
 
 def test_running_database_is_refused_even_by_force(story: Story) -> None:
@@ -297,6 +330,11 @@ def _started(data: DataDir) -> Iterator[Running]:
         yield Running(cluster=cluster, places=places)
     finally:
         server.stop()
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir(mode=0o711)
+    return path
 
 
 def _file(archive: Archive, pattern: str) -> Path:

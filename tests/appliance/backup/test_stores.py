@@ -4,7 +4,6 @@ import errno
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +14,10 @@ from appliance.backup.directory_store import DirectoryStore
 from appliance.backup.errors import Damaged, NoSpace, Refused, TargetAway
 from appliance.backup.s3_store import S3Store, S3Target, open_s3
 from appliance.backup.store import Store, open_store
-from tests.appliance.backup.s3_server import SECRET, S3Server, s3_server
+from tests.appliance.backup.s3_server import SECRET, S3Server
 
 # The server takes seconds to start on a busy machine.
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with s3_server(tmp_path_factory.mktemp("s3") / "data", bucket="backups") as found:
-        yield found
 
 
 @pytest.fixture(params=["directory", "s3"])
