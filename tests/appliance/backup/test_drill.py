@@ -1,5 +1,6 @@
 """The restore drill: a server is filled, backed up, goes on, is killed, and comes back.
 
+It is played with a directory and with a real S3 server as target.
 Every point that it acknowledged up to the moment is there with its value, and none that came
 after it.
 """
@@ -11,19 +12,23 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from appliance.backup.archive import Archive
 from appliance.backup.directory_store import DirectoryStore
+from appliance.backup.s3_store import S3Target, open_s3
 from appliance.embedded.child import Child
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.service_user import service_user
 from config.paths import DataDir
+from tests.appliance.backup.s3_server import S3Server
 from tests.appliance.embedded_run import READY, SLUICE, EmbeddedRun, short_directory, start
 
 pytestmark = [
@@ -84,21 +89,48 @@ class Writer:
             time.sleep(0.02)
 
 
-def test_every_acknowledged_point_up_to_a_moment_comes_back():
-    with short_directory() as root:
-        target = root / "target"
-        target.mkdir()
-        settings = {"SLUICE_BACKUP_TARGET": str(target), "SLUICE_BACKUP_EVERY_HOURS": "0"}
-        run = start(root / "d", env=settings)
-        try:
-            run.wait_for(READY)
-            writer = Writer(port=run.port, secret=_secret(run))
-            moment = _play(run, writer, settings, Archive(DirectoryStore(target)))
-        finally:
-            _kill(run)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A place of backups: the settings that lead there, and what lies there."""
 
-        _sluice(run, settings, "restore", "--to", moment.isoformat(), "--into", str(root / "r"))
-        stored = _stored(DataDir(root / "r"))
+    settings: dict[str, str]
+    archive: Archive
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    with short_directory() as path:
+        yield path
+
+
+@pytest.fixture(params=["directory", "s3"])
+def target(request: pytest.FixtureRequest, root: Path) -> Target:
+    by_hand = {"SLUICE_BACKUP_EVERY_HOURS": "0"}
+    if request.param == "directory":
+        folder = root / "target"
+        folder.mkdir()
+        settings = {"SLUICE_BACKUP_TARGET": str(folder), **by_hand}
+        return Target(settings=settings, archive=Archive(DirectoryStore(folder)))
+    server: S3Server = request.getfixturevalue("server")
+    place = S3Target(bucket="backups", folder="drill")
+    return Target(
+        settings={"SLUICE_BACKUP_TARGET": "s3://backups/drill", **by_hand, **server.environment},
+        archive=Archive(open_s3(place, environ=server.environment)),
+    )
+
+
+def test_every_acknowledged_point_up_to_a_moment_comes_back(root: Path, target: Target) -> None:
+    run = start(root / "d", env=target.settings)
+    try:
+        run.wait_for(READY)
+        writer = Writer(port=run.port, secret=_secret(run))
+        moment = _play(run, writer, target)
+    finally:
+        _kill(run)
+    into = DataDir(root / "r")
+
+    _sluice(run, target.settings, "restore", "--to", moment.isoformat(), "--into", str(into.root))
+    stored = _stored(into)
 
     acknowledged = {n for n, at in writer.acknowledged.items() if at <= moment}
     assert len(acknowledged) >= BEFORE_THE_MOMENT
@@ -107,19 +139,17 @@ def test_every_acknowledged_point_up_to_a_moment_comes_back():
     assert stored <= {number for number, at in writer.sent.items() if at <= moment}
 
 
-def _play(
-    run: EmbeddedRun, writer: Writer, settings: dict[str, str], archive: Archive
-) -> datetime:
+def _play(run: EmbeddedRun, writer: Writer, target: Target) -> datetime:
     """Fill, back up, go on, and wait until the log is away; gives the moment to come back to."""
     thread = threading.Thread(target=writer.run, daemon=True)
     thread.start()
     try:
         writer.wait_for(BEFORE_THE_BACKUP)
-        _sluice(run, settings, "backup")
+        _sluice(run, target.settings, "backup")
         writer.wait_for(len(writer.acknowledged) + BEFORE_THE_MOMENT)
         moment = datetime.now(UTC)
         writer.wait_for(len(writer.acknowledged) + AFTER_THE_MOMENT)
-        _wait_for_the_log(run, archive)
+        _wait_for_the_log(run, target.archive)
     finally:
         writer.ended.set()
         thread.join(60)
