@@ -25,7 +25,9 @@ HEAD = """\
 
 {description}.
 
-    helm install sluice ./helm/sluice --namespace=sluice --create-namespace --values my-values.yaml
+```sh not-run="needs a cluster"
+helm install sluice ./helm/sluice --namespace=sluice --create-namespace --values my-values.yaml
+```
 
 [docs/kubernetes.md](../../docs/kubernetes.md) says how to install, upgrade and roll back, and what
 was never run.

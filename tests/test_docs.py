@@ -168,7 +168,8 @@ def test_example_of_a_mechanism_is_the_one_that_is_tested() -> None:
 def test_readme_connects_a_collector_with_at_most_five_lines(collector: str) -> None:
     text = (ROOT / "README.md").read_text().partition("## Connect hosts\n")[2]
 
-    block = text.partition(f"\n**[{collector}](")[2].partition("```\n")[2].partition("```")[0]
+    block = text.partition(f"\n**[{collector}](")[2].partition("```")[2].partition("\n")[2]
+    block = block.partition("```")[0]
 
     assert 1 <= len(block.splitlines()) <= 5
     if block.startswith("["):
@@ -179,5 +180,6 @@ def test_readme_connects_a_collector_with_at_most_five_lines(collector: str) -> 
 def test_readme_is_short_and_begins_with_two_commands() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
 
-    assert lines[2:6] == ["```", "make run", "sudo make demo", "```"]
+    assert lines[2].startswith("```")
+    assert lines[3:6] == ["make run", "sudo make demo", "```"]
     assert len(lines) <= 120

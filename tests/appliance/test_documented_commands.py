@@ -1,6 +1,7 @@
 """The commands of the documentation are run as a person would, on a whole `sluice run`.
 
-Those of the tutorial run on a server with the sample, those of all other pages on one without.
+Those of the tutorial run on a server with the sample, those of all other pages on one without,
+which has an empty directory as target of its backups, and a mail server that takes none.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ pytestmark = [
 TUTORIAL = "docs/tutorial.md"
 READY_S = 1200.0
 AGAIN_S = 5.0
+NO_SETTINGS: Mapping[str, str] = {}
 
 
 @pytest.fixture
@@ -33,7 +35,9 @@ def folder() -> Iterator[Path]:
         yield path
 
 
-def run_page(page: str, server: EmbeddedRun, scratch: Path) -> list[str]:
+def run_page(
+    page: str, server: EmbeddedRun, scratch: Path, settings: Mapping[str, str] = NO_SETTINGS
+) -> list[str]:
     """Run the blocks of a page one after the other; gives what went wrong."""
     scratch.mkdir(parents=True)
     state = scratch.with_name(f"{scratch.name}-variables")
@@ -42,6 +46,7 @@ def run_page(page: str, server: EmbeddedRun, scratch: Path) -> list[str]:
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "SLUICE_DATA_DIR": str(server.data_dir),
         "PATH": f"{SLUICE.parent}:{os.environ['PATH']}",
+        **settings,
     }
     for block in blocks_of(page):
         if block.why_not:
@@ -69,8 +74,10 @@ def done_as_told(
         time.sleep(AGAIN_S)
 
 
-def started(folder: Path, *arguments: str) -> EmbeddedRun:
-    server = start(folder / "data", *arguments)
+def started(
+    folder: Path, *arguments: str, settings: Mapping[str, str] = NO_SETTINGS
+) -> EmbeddedRun:
+    server = start(folder / "data", *arguments, env=settings)
     until = time.monotonic() + READY_S
     while READY not in server.said:
         assert server.process.poll() is None, server.said
@@ -80,13 +87,19 @@ def started(folder: Path, *arguments: str) -> EmbeddedRun:
 
 
 def test_commands_of_how_tos_work_on_a_server(folder: Path) -> None:
-    server = started(folder)
+    target = folder / "backups"
+    target.mkdir()
+    settings = {
+        "SLUICE_BACKUP_TARGET": str(target), "SLUICE_BACKUP_EVERY_HOURS": "0",
+        "SLUICE_MAIL_URL": "smtp://127.0.0.1:9",
+    }  # fmt: skip
+    server = started(folder, settings=settings)
     try:
         wrong = [
             words
             for number, page in enumerate(pages())
             if page != TUTORIAL
-            for words in run_page(page, server, folder / f"how-to-{number}")
+            for words in run_page(page, server, folder / f"how-to-{number}", settings)
         ]
     finally:
         assert server.end(signal.SIGTERM) == 0

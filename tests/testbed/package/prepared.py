@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ def lines_of_the_readme() -> list[str]:
     """The block under the package's heading."""
     page = (CHECKOUT / "enforcers/README.md").read_text()
     section = page.partition("## As a package with systemd\n")[2].partition("\n## ")[0]
-    lines = re.findall(r"^    (.+)$", section, re.MULTILINE)
+    lines = section.partition("\n```sh ")[2].partition("\n")[2].partition("\n```")[0].splitlines()
     for written, meant in FILLED_IN.items():
         assert any(written in line for line in lines), written
         lines = [line.replace(written, meant) for line in lines]
