@@ -6,6 +6,9 @@ from django.conf import settings
 
 from config.request_log import logged_requests
 from config.wsgi import application as django_application
+
+# Django is set up by it, so models can be imported after it.
+from ingest.admission import SAMPLE_PATHS
 from ingest.asgi import (
     Application,
     Receive,
@@ -14,11 +17,10 @@ from ingest.asgi import (
     marked_ends,
     within_time,
 )
+from ingest.chunked_body import DRAINED_BYTES
 from ingest.full_disk import FullDisk
 from ingest.threaded_answers import ThreadedAnswers
-
-# Django is set up by it, so models can be imported after it.
-from ingest.whole_requests import WholeRequests
+from ingest.whole_requests import Apart, Room, WholeRequests
 from ingest.write_app import Writes
 
 THREADS = 8
@@ -27,7 +29,12 @@ AGENTS = "/api/v1/enforcer/"
 AGENT_THREADS = 3
 """For agents. However many ask, people have their own threads; and more that compute at once only
 take the interpreter from each other: of two processors more is not to be had."""
-SAMPLE_PATHS = ("/api/v2/write", "/write", "/api/v1/write", "/v1/metrics")
+SAMPLE_THREADS = 4
+"""For samples in other protocols than that of InfluxDB 2, which `ingest.write_app` stores."""
+LONGEST_SAMPLES_BYTES = max(settings.MAX_BODY_BYTES, DRAINED_BYTES)
+"""One that is too large is read on to here, so that its sender sees why it is refused."""
+SAMPLE_ROOM_BYTES = 4 * LONGEST_SAMPLES_BYTES
+"""For those of their bodies that are longer than 64 KiB."""
 _FORWARDED = (b"x-forwarded-proto", b"https")
 
 
@@ -47,17 +54,28 @@ def trusted_socket(application: Application) -> Application:
 
 # The supervisor asks for the last one: a server with much to do is alive.
 _in_threads: Any = ThreadedAnswers(
-    marked_ends(django_application), workers=THREADS + AGENT_THREADS + 1
+    marked_ends(django_application), workers=THREADS + AGENT_THREADS + SAMPLE_THREADS + 1
 )
 # Forms have some room beside the files that people upload.
 _longest_bytes = max(settings.MAX_UPLOAD_BYTES, settings.MAX_BODY_BYTES) + 1024 * 1024
+# That of agents and of all others.
+_room = Room()
 _pages = WholeRequests(
     _in_threads,
     longest_bytes=_longest_bytes,
     threads=THREADS,
-    as_they_come=SAMPLE_PATHS,
+    room=_room,
     out_of_turn=["/ping"],
-    apart={AGENTS: AGENT_THREADS},
+    apart=[
+        Apart(begins=(AGENTS,), threads=AGENT_THREADS, longest_bytes=_longest_bytes, room=_room),
+        Apart(
+            begins=SAMPLE_PATHS,
+            threads=SAMPLE_THREADS,
+            longest_bytes=LONGEST_SAMPLES_BYTES,
+            room=Room(SAMPLE_ROOM_BYTES),
+            are_sent_again=True,
+        ),
+    ],
 )
 _writes: Application = Writes(_pages)
 if settings.LEAST_FREE_BYTES:

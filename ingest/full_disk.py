@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from accounts.json_answers import error_answer
+from ingest.admission import SAMPLE_PATHS
 from ingest.asgi import Application, Receive, Send, ServerScope
 from ingest.write_app import send_answer
 
@@ -19,7 +20,6 @@ RETRY_AFTER_S = 30
 LOOKED_EACH_S = 1.0
 ROOM_AGAIN = 1.25
 """Samples are taken again with so many times the least room, so that it does not flutter."""
-PATHS = frozenset({"/api/v2/write", "/write", "/api/v1/write", "/v1/metrics"})
 
 
 class FullDisk:
@@ -34,7 +34,7 @@ class FullDisk:
 
     async def __call__(self, scope: ServerScope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3)."""
-        if scope["type"] != "http" or scope["path"] not in PATHS or not self.is_full():
+        if scope["type"] != "http" or scope["path"] not in SAMPLE_PATHS or not self.is_full():
             return await self._application(scope, receive, send)
         answer = error_answer(503, "unavailable", self.words)
         answer["Retry-After"] = str(RETRY_AFTER_S)

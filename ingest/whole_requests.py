@@ -5,8 +5,7 @@ A thread reads a body as it comes, so eight slow senders would leave none for an
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, MutableMapping, Sequence
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
@@ -21,14 +20,12 @@ from ingest.asgi import (
     ServerScope,
     next_part,
 )
+from ingest.slow_bodies import Pace
 from ingest.turns import NoTurnError, Turns
 from ingest.write_app import send_answer
 
 IN_MEMORY_BYTES = 64 * 1024
 """A longer body goes to a file; a shorter one always has room."""
-GRACE_S = 30.0
-LEAST_BYTES_PER_S = 4096
-"""On the mean, once the grace is over."""
 ROOM_BYTES = 1024**3
 """For all longer bodies that a process keeps."""
 _PART_BYTES = 256 * 1024
@@ -42,6 +39,20 @@ class Room:
     taken: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Requests whose paths begin so wait for no others: they have threads and room of their own.
+
+    `are_sent_again`: their senders drop what is answered 408, and keep what is answered 503.
+    """
+
+    begins: tuple[str, ...]
+    threads: int
+    longest_bytes: int
+    room: Room
+    are_sent_again: bool = False
+
+
 class WholeRequests:
     """Wraps an application: it is called with a body that is complete."""
 
@@ -51,85 +62,65 @@ class WholeRequests:
         *,
         longest_bytes: int,
         threads: int,
-        as_they_come: Collection[str] = (),
         out_of_turn: Collection[str] = (),
-        apart: Mapping[str, int] | None = None,
+        apart: Sequence[Apart] = (),
         room: Room | None = None,
     ) -> None:
-        """At paths `as_they_come` who has no valid token is refused before a body is read.
+        """`longest_bytes`, `threads` and `room` are those of requests that are not `apart`.
 
-        Those `out_of_turn` wait for none of the `threads`: the application has one more for them.
-        Requests whose paths begin alike may be kept `apart`: they have so many threads of their
-        own, and wait for these alone.
+        Those `out_of_turn` wait for none of the threads: the application has one more for them.
         """
         self._application = application
-        self._as_they_come = frozenset(as_they_come)
-        self._longest = longest_bytes
-        self._room = room or Room()
         self._out_of_turn = frozenset(out_of_turn)
-        self._turns = Turns(threads)
-        self._apart = [(begin, Turns(own)) for begin, own in (apart or {}).items()]
+        rest = Apart(
+            begins=("",), threads=threads, longest_bytes=longest_bytes, room=room or Room()
+        )
+        self._kinds = [(kind, Turns(kind.threads)) for kind in (*apart, rest)]
 
     async def __call__(self, scope: ServerScope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3)."""
         if scope["type"] != "http":
             return await self._application(scope, receive, send)
-        if scope["path"] in self._as_they_come:
-            try:
-                async with self._turns.turn():
-                    return await self._application(scope, _parts(receive), send)
-            except NoTurnError as error:
-                return await _refuse(_busy(error), send)
+        kind, turns = self._kind_of(scope["path"])
         try:
             first, more = await next_part(receive)
             if not more and scope["path"] in self._out_of_turn:
                 return await self._application(scope, _Kept(first, None), send)
-            turns = self._turns_of(scope["path"])
             if not more:
                 async with turns.turn(receive):
                     return await self._application(scope, _Kept(first, None), send)
-            with _Body(self._room) as body:
-                await self._fill(body, first, receive)
+            with _Body(kind.room) as body:
+                await _fill(body, first, receive, longest_bytes=kind.longest_bytes)
                 async with turns.turn(receive):
                     return await self._application(scope, _Kept(b"", body.file), send)
         except NoTurnError as error:
             return await _refuse(_busy(error), send)
-        except (_Refused, SenderStandsStillError) as error:
+        except SenderStandsStillError as error:
+            status, code = (503, "unavailable") if kind.are_sent_again else (408, "timeout")
+            return await _refuse(_Refused(status, code, str(error)), send)
+        except _Refused as error:
             return await _refuse(error, send)
         except ClientGoneError:
             return None
 
-    def _turns_of(self, path: str) -> Turns:
-        own = (turns for begin, turns in self._apart if path.startswith(begin))
-        return next(own, self._turns)
-
-    async def _fill(self, body: _Body, part: bytes, receive: Receive) -> None:
-        began, more = time.monotonic(), True
-        while True:
-            body.add(part)
-            if body.size > self._longest:
-                raise _Refused(413, "too_large", f"a body has {self._longest} bytes at most")
-            if not more:
-                return body.rewind()
-            took_s = time.monotonic() - began
-            if took_s > GRACE_S and body.size < LEAST_BYTES_PER_S * took_s:
-                raise _Refused(408, "timeout", "the body comes too slowly")
-            part, more = await next_part(receive)
+    def _kind_of(self, path: str) -> tuple[Apart, Turns]:
+        return next(one for one in self._kinds if path.startswith(one[0].begins))
 
 
-def _parts(receive: Receive) -> Receive:
-    """A body that was cut off raises an error where it is read."""
-
-    async def receive_part() -> MutableMapping[str, Any]:
+async def _fill(body: _Body, part: bytes, receive: Receive, *, longest_bytes: int) -> None:
+    pace, more = Pace(), True
+    while True:
+        body.add(part)
+        if body.size > longest_bytes:
+            raise _Refused(413, "too_large", f"a body has {longest_bytes} bytes at most")
+        if not more:
+            return body.rewind()
+        pace.add(len(part))
         part, more = await next_part(receive)
-        return {"type": "http.request", "body": part, "more_body": more}
-
-    return receive_part
 
 
-async def _refuse(error: Exception, send: Send) -> None:
-    reason = error.args if isinstance(error, _Refused) else (408, "timeout", str(error))
-    answer = error_answer(*reason)
+async def _refuse(error: _Refused, send: Send) -> None:
+    answer = error_answer(*error.args)
     # What is left of the body is for nobody.
     answer["Connection"] = "close"
     await send_answer(answer, send)

@@ -6,27 +6,29 @@ know to be in order, such as an address that is not ours, it hands on, and Djang
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO
 from urllib.parse import parse_qsl
 
 from django.conf import settings
-from django.db import connection
 from django.http import HttpResponse
-from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
-from accounts.authentication import tell_token
 from accounts.json_answers import error_answer
 from accounts.log_context import told, working_on
 from accounts.models import Scope, Token
 from accounts.remembered_tokens import RememberedTokens
+from ingest.admission import (
+    SAMPLE_PATHS,
+    WRITE_V2,
+    Admission,
+    close_old_connection,
+    refused,
+)
 from ingest.asgi import (
     Application,
     ClientGoneError,
@@ -40,21 +42,17 @@ from ingest.asgi import (
 from ingest.body import BodyError, BodyTooLargeError, LineTooLargeError, line_count, read_body
 from ingest.chunked_body import too_large_text
 from ingest.core.line_protocol import Precision
-from ingest.quotas.entry import UNCOUNTED, Use, admitted, may_be_short
+from ingest.quotas.entry import UNCOUNTED, Use, admitted
 from ingest.refused import record_oversized_line
 from ingest.retention import retention
-from ingest.views import answers_telegraf, check_lines, precision_named, written
+from ingest.slow_bodies import SlowBodies, TooManySlowError
+from ingest.views import check_lines, precision_named, written
 from ingest.write import WriteResult
 from ingest.write_queue import Room, WriteQueue
 from ingest.writer import Body, Writer
 
-log = logging.getLogger(__name__)
-
-PATH = "/api/v2/write"
 _MOST_QUICK_BYTES = 1024 * 1024
 """Unpacked; a larger body is stored alone, however small it was packed."""
-_MOST_ADDRESSES = 1000
-"""So many of ours are remembered; a pattern may allow any number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,10 @@ class _Opened:
 
 
 class Writes:
-    """Wraps the application: writes are answered here, all else there."""
+    """Wraps the application: writes are answered here, all else there.
+
+    Samples in other protocols go there too, from those who may send them.
+    """
 
     def __init__(
         self,
@@ -90,66 +91,50 @@ class Writes:
     ) -> None:
         self._application = application
         self._writer = writer or Writer()
-        self._tokens = tokens or RememberedTokens(Scope.INGEST)
         self._queue = queue(self._together, self._alone)
-        self._is_ours: set[str] = set()
+        self._admission = Admission(tokens or RememberedTokens(Scope.INGEST), self._queue.run)
+        self._slow = SlowBodies()
 
     async def __call__(self, scope: ServerScope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3)."""
-        if scope["type"] != "http" or scope["path"] != PATH:
+        if scope["type"] != "http" or scope["path"] not in SAMPLE_PATHS:
             return await self._application(scope, receive, send)
         headers = dict(scope["headers"])
-        if not self._is_plain(scope, headers):
+        if not self._admission.is_plain(scope, headers):
             return await self._application(scope, receive, send)
-        try:
-            answer = await self._answer(scope, headers, receive)
-        except ClientGoneError:
-            return None
+        sender = await self._admission.sender(scope, headers)
+        if isinstance(sender, HttpResponse):
+            return await send_answer(sender, send)
+        with self._slow.watched(sender.pk, receive) as watched:
+            if scope["path"] != WRITE_V2:
+                return await self._application(scope, watched, send)
+            try:
+                answer = await self._answer(sender, scope, headers, watched)
+            except ClientGoneError:
+                return None
         return await send_answer(answer, send)
 
-    def _is_plain(self, scope: ServerScope, headers: Headers) -> bool:
-        """Whether none of Django's layers would have anything to say."""
-        host = headers.get(b"host", b"").decode("latin-1")
-        if host not in self._is_ours:
-            domain, _ = split_domain_port(host)
-            if not (domain and validate_host(domain, settings.ALLOWED_HOSTS)):
-                return False
-            if len(self._is_ours) < _MOST_ADDRESSES:
-                self._is_ours.add(host)
-        return scope["method"] == "POST" and _is_secure_enough(scope, headers)
-
     async def _answer(
-        self, scope: ServerScope, headers: Headers, receive: Receive
+        self, token: Token, scope: ServerScope, headers: Headers, receive: Receive
     ) -> HttpResponse:
-        authorization = headers.get(b"authorization", b"").decode("latin-1")
-        token = self._tokens.remembered(authorization, now=timezone.now())
-        if token is None:
-            found = await self._queue.run(partial(self._authenticated, authorization))
-            if isinstance(found, HttpResponse):
-                return found
-            token = found
-        tell_token(token)
         try:
-            return await self._answer_to(token, scope, headers, receive)
+            return await self._stored(token, scope, headers, receive)
+        except TooManySlowError as error:
+            return error_answer(503, "unavailable", f"{error}; nothing of this one is stored")
         except SenderStandsStillError as error:
-            return error_answer(408, "timeout", f"{error}; nothing of it is stored")
+            answer = error_answer(408, "timeout", f"{error}; nothing of it is stored")
+            # What is left of the body is for nobody.
+            answer["Connection"] = "close"
+            return answer
         except ClientGoneError:
             raise
         except Exception as error:  # noqa: BLE001  answered, or by 500
-            return _refused(error)
+            return refused(error)
 
-    async def _answer_to(
-        self,
-        token: Token,
-        scope: ServerScope,
-        headers: Headers,
-        receive: Receive,
+    async def _stored(
+        self, token: Token, scope: ServerScope, headers: Headers, receive: Receive
     ) -> HttpResponse:
         precision = _precision(scope["query_string"])
-        if may_be_short(token.organisation):
-            refusal = await self._queue.run(partial(_refusal, token))
-            if refusal is not None:
-                return refusal
         encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         with self._queue.room(token.organisation_id) as room:
             packed = await _whole(receive, headers, encoding=encoding, room=room)
@@ -160,16 +145,9 @@ class Writes:
 
     # --- In threads
 
-    def _authenticated(self, authorization: str) -> Token | HttpResponse:
-        _close_old_connection()
-        try:
-            return self._tokens.authenticate(authorization, now=timezone.now())
-        except Exception as error:  # noqa: BLE001  answered below, or by 500
-            return _refused(error)
-
     def _together(self, every: Sequence[Sent]) -> list[HttpResponse | None]:
         """Store bodies and answer each; None for those that are to be stored alone."""
-        _close_old_connection()
+        close_old_connection()
         now = timezone.now()
         opened = [_opened(sent, now, most_bytes=_MOST_QUICK_BYTES) for sent in every]
         ready = [one for one in opened if isinstance(one, _Opened)]
@@ -184,7 +162,7 @@ class Writes:
             return self._stored_alone(sent)
 
     def _stored_alone(self, sent: Sent) -> HttpResponse:
-        _close_old_connection()
+        close_old_connection()
         opened = _opened(sent, timezone.now(), most_bytes=settings.MAX_BODY_BYTES)
         if not isinstance(opened, _Opened):
             assert opened is not None, "a body of an allowed size was not unpacked"
@@ -208,7 +186,7 @@ def _opened(sent: Sent, now: datetime, *, most_bytes: int) -> _Opened | HttpResp
     except Exception as error:  # noqa: BLE001  answered, or by 500
         if use is not None and isinstance(error, UNCOUNTED):
             use.take_back()
-        return _refused(error)
+        return refused(error)
     if body is None:
         return None
     opened = Body(
@@ -248,31 +226,8 @@ def _finished(opened: _Opened, outcome: WriteResult | Exception | None) -> HttpR
     if outcome is None:
         return None
     if isinstance(outcome, Exception):
-        return _refused(outcome)
+        return refused(outcome)
     return written(outcome) if outcome.rejected else _GOOD
-
-
-def _refusal(token: Token) -> HttpResponse | None:
-    """Why nothing of a body is read, if its organisation has used up a quota."""
-    _close_old_connection()
-    try:
-        admitted(token.organisation)
-    except Exception as error:  # noqa: BLE001  answered, or by 500
-        return _refused(error)
-    return None
-
-
-def _refused(error: Exception) -> HttpResponse:
-    try:
-        return _raised(error)
-    except Exception:
-        log.exception("a body was not stored")
-        return error_answer(500, "internal error", "nothing of this body is stored")
-
-
-@answers_telegraf
-def _raised(error: Exception) -> HttpResponse:
-    raise error
 
 
 @lru_cache(maxsize=1000)
@@ -303,26 +258,6 @@ async def _whole(receive: Receive, headers: Headers, *, encoding: str, room: Roo
     if received_bytes > most_bytes and (is_packed or b"\n" in whole.rstrip(b"\r\n")):
         raise too_large
     return whole
-
-
-def _is_secure_enough(scope: ServerScope, headers: Headers) -> bool:
-    if not settings.SECURE_SSL_REDIRECT or scope.get("scheme") == "https":
-        return True
-    name, value = settings.SECURE_PROXY_SSL_HEADER or ("", "")
-    header = name.removeprefix("HTTP_").replace("_", "-").lower().encode()
-    return bool(name) and headers.get(header) == value.encode()
-
-
-def _close_old_connection() -> None:
-    """As Django does between requests, and without asking the database whether it is there.
-
-    A transaction around the request, as tests have one, keeps its connection.
-    """
-    if connection.in_atomic_block:
-        return
-    is_old = connection.close_at is not None and time.monotonic() >= connection.close_at
-    if connection.connection is not None and (is_old or connection.errors_occurred):
-        connection.close_if_unusable_or_obsolete()
 
 
 _GOOD = HttpResponse(status=HTTPStatus.NO_CONTENT)

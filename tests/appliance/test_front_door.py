@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import select
 import socket
 import ssl
 import subprocess
@@ -15,9 +17,11 @@ from typing import Any
 import pytest
 import uvicorn
 
-from accounts.models import Organisation
 from appliance.front_door import Callers, Certificate, GuardedProtocol, Loop
 from config.env import SettingError
+from ingest.admission import SAMPLE_PATHS
+from ingest.slow_bodies import MOST_SLOW_OF_ONE, SLOW_AFTER_S
+from tests.ingest.scenario import make_tenant
 from tests.ingest.wire import WebServer, eventually
 
 CLOSED = b""
@@ -339,6 +343,10 @@ FORM = (
     b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
     b"Content-Type: application/x-www-form-urlencoded\r\n"
 )
+SAMPLES = (
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token %s\r\n"
+    b"Content-Type: application/x-protobuf\r\nContent-Length: 900\r\n\r\ndiskio,"
+)
 SLOW = {
     "silent": b"",
     "a part of a head": b"POST /login/ HTTP/1.1\r\nHost: a\r\nX-A: ",
@@ -348,26 +356,75 @@ SLOW = {
 }
 
 
-@pytest.mark.postgres
-@pytest.mark.django_db(transaction=True)
-def test_pages_are_answered_beside_clients_that_are_slow_in_every_way(tmp_path: Path) -> None:
-    Organisation.objects.create(slug="northgate")
+@pytest.fixture
+def product(transactional_db: None, tmp_path: Path) -> Iterator[Product]:
+    tenant = make_tenant()
     server = WebServer(tmp_path)
     server.start()
     try:
         with ExitStack() as held:
-            for said in SLOW.values():
-                for _ in range(40):
-                    connection = held.enter_context(socket.socket())
-                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                    connection.connect(("127.0.0.1", server.port))
-                    connection.sendall(said)
-            time.sleep(1.0)
-            for path in (b"/ping", b"/health", b"/login/"):
-                took_s = seconds_to_answer(server.port, path)
-                assert took_s < 5.0
+            yield Product(server.port, tenant.secret.encode(), held)
     finally:
         server.stop()
+
+
+class Product:
+    """The product's own server, and connections to it that are held until the test ends."""
+
+    def __init__(self, port: int, token: bytes, held: ExitStack) -> None:
+        self.port, self._token, self._held = port, token, held
+
+    def hold(self, said: bytes) -> socket.socket:
+        connection = self._held.enter_context(socket.socket())
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", self.port))
+        connection.sendall(said)
+        return connection
+
+    def hold_samples(self, path: str) -> socket.socket:
+        """A part of a body of samples, by whoever has a token."""
+        return self.hold(SAMPLES % (path.encode(), self._token))
+
+
+@pytest.mark.postgres
+def test_pages_are_answered_beside_clients_that_are_slow_in_every_way(product: Product) -> None:
+    for said in SLOW.values():
+        for _ in range(40):
+            product.hold(said)
+    time.sleep(1.0)
+
+    assert all(took_s < 5.0 for took_s in seconds_of_pages(product.port))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("path", SAMPLE_PATHS)
+def test_pages_are_answered_beside_samples_that_come_slowly(product: Product, path: str) -> None:
+    for _ in range(40):
+        product.hold_samples(path)
+    time.sleep(1.0)
+
+    assert all(took_s < 5.0 for took_s in seconds_of_pages(product.port))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("path", ["/api/v2/write", "/write"])
+def test_token_has_a_limited_number_of_slow_bodies(product: Product, path: str) -> None:
+    slow = [product.hold_samples(path) for _ in range(MOST_SLOW_OF_ONE + 1)]
+    time.sleep(SLOW_AFTER_S + 2.0)
+
+    for connection in slow:
+        connection.sendall(b"h")
+
+    beyond, _, _ = select.select(slow, [], [], 20.0)
+    (refused,) = beyond
+    answer = received(refused).lower()
+    assert answer.startswith(b"http/1.1 503")
+    assert b"retry-after: 10" in answer
+
+
+def seconds_of_pages(port: int) -> list[float]:
+    return [seconds_to_answer(port, path) for path in (b"/ping", b"/health", b"/login/")]
 
 
 def seconds_to_answer(port: int, path: bytes) -> float:
@@ -376,3 +433,26 @@ def seconds_to_answer(port: int, path: bytes) -> float:
         connection.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
         assert connection.recv(100).startswith(b"HTTP/1.1 2")
     return time.monotonic() - began
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_answer_over_tls_tells_browsers_to_stay_there(tmp_path: Path) -> None:
+    make_certificate(tmp_path, "localhost")
+    server = WebServer(
+        tmp_path,
+        SLUICE_TLS_CERTIFICATE=str(tmp_path / "certificate.pem"),
+        SLUICE_TLS_KEY=str(tmp_path / "key.pem"),
+    )
+    server.start()
+    try:
+        trusting = ssl.create_default_context(cafile=tmp_path / "certificate.pem")
+        conversation = http.client.HTTPSConnection("localhost", server.port, context=trusting)
+        conversation.request("GET", "/login/")
+        answer = conversation.getresponse()
+        conversation.close()
+    finally:
+        server.stop()
+
+    assert answer.status == 200
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config.asgi import SAMPLE_PATHS
 from config.queues import MOVES, QUEUES
+from ingest.admission import SAMPLE_PATHS
 from tests.chart.programs_here import CHART, VALUES
 from tests.chart.rendering import Object, Pod, pod_of, pods, rendered, secrets_in
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ingest import full_disk
+from ingest.admission import SAMPLE_PATHS
 from ingest.full_disk import LOOKED_EACH_S, FullDisk
 from ingest.urls import urlpatterns
 
@@ -63,7 +64,7 @@ def application(disk: Disk) -> FullDisk:
     return FullDisk(taken, Path("/data"), least_free_bytes=LEAST)
 
 
-@pytest.mark.parametrize("path", sorted(full_disk.PATHS))
+@pytest.mark.parametrize("path", sorted(SAMPLE_PATHS))
 def test_samples_are_left_with_the_sender_while_there_is_no_room(
     application: FullDisk, disk: Disk, path: str
 ) -> None:
@@ -80,7 +81,7 @@ def test_all_ways_in_for_samples_are_known() -> None:
     reading = {"query", "health", "ping"}
 
     assert {f"/{one.pattern}" for one in urlpatterns if str(one.pattern) not in reading} == set(
-        full_disk.PATHS
+        SAMPLE_PATHS
     )
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import turns, whole_requests
-from ingest.asgi import ClientGoneError, SenderStandsStillError
-from ingest.whole_requests import IN_MEMORY_BYTES, Room, WholeRequests
+from ingest import slow_bodies, turns, whole_requests
+from ingest.asgi import SenderStandsStillError
+from ingest.whole_requests import IN_MEMORY_BYTES, Apart, Room, WholeRequests
 
 LONGEST = 4 * IN_MEMORY_BYTES
 Part = bytes | Exception | None
@@ -97,7 +97,7 @@ def test_sender_who_stands_still_is_told() -> None:
 
 def test_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     behind, clock = Behind(), iter(range(0, 1000, 10))
-    monkeypatch.setattr(whole_requests.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(slow_bodies.time, "monotonic", lambda: float(next(clock)))
     layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8)
 
     status, _ = asked(layer, *[b"x" * 100] * 50)
@@ -107,13 +107,13 @@ def test_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch)
 
 def test_body_that_comes_slowly_but_fast_enough_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     behind, clock = Behind(), iter(range(0, 1000, 10))
-    monkeypatch.setattr(whole_requests.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(slow_bodies.time, "monotonic", lambda: float(next(clock)))
     layer = WholeRequests(behind, longest_bytes=64 * LONGEST, threads=8)
 
-    status, _ = asked(layer, *[b"x" * 10 * whole_requests.LEAST_BYTES_PER_S] * 50)
+    status, _ = asked(layer, *[b"x" * 10 * slow_bodies.LEAST_BYTES_PER_S] * 50)
 
     assert status == 200
-    assert len(behind.bodies[0]) == 500 * whole_requests.LEAST_BYTES_PER_S
+    assert len(behind.bodies[0]) == 500 * slow_bodies.LEAST_BYTES_PER_S
 
 
 def test_longer_body_than_any_is_refused_before_its_end() -> None:
@@ -162,24 +162,36 @@ def test_error_of_the_application_is_its_own() -> None:
     assert room.taken == 0
 
 
-def test_where_samples_come_in_a_body_is_handed_on_as_it_comes() -> None:
-    seen: list[int] = []
+def test_senders_who_drop_what_is_answered_408_are_told_to_come_again() -> None:
+    behind = Behind()
+    layer = WholeRequests(behind, longest_bytes=LONGEST, threads=8, apart=[apart("/write")])
+    stands_still = SenderStandsStillError("nothing came for a minute")
 
-    async def refusing(scope: Any, receive: Any, send: Any) -> None:
-        seen.append(len((await receive())["body"]))
-        await send({"type": "http.response.start", "status": 401, "headers": []})
+    status, headers = asked(layer, b"half", stands_still, path="/write")
 
-    layer = WholeRequests(refusing, longest_bytes=LONGEST, threads=8, as_they_come=["/write"])
-
-    assert asked(layer, b"first", b"second", path="/write")[0] == 401
-    assert seen == [5]
+    assert (status, headers[b"retry-after"], behind.bodies) == (503, b"10", [])
+    assert asked(layer, b"half", stands_still, path="/other")[0] == 408
 
 
-def test_where_samples_come_in_a_body_that_is_cut_off_raises_where_it_is_read() -> None:
-    layer = WholeRequests(Behind(), longest_bytes=LONGEST, threads=8, as_they_come=["/write"])
+def test_requests_that_are_kept_apart_have_room_of_their_own() -> None:
+    full, free = Room(most=IN_MEMORY_BYTES, taken=IN_MEMORY_BYTES), Room()
+    layer = WholeRequests(
+        Behind(), longest_bytes=LONGEST, threads=8, room=full, apart=[apart("/write", room=free)]
+    )
+    long = [b"x" * IN_MEMORY_BYTES, b"x"]
 
-    with pytest.raises(ClientGoneError):
-        asked(layer, b"half", None, path="/write")
+    assert asked(layer, *long, path="/write")[0] == 200
+    assert asked(layer, *long, path="/other")[0] == 503
+
+
+def apart(begin: str, *, threads: int = 1, room: Room | None = None) -> Apart:
+    return Apart(
+        begins=(begin,),
+        threads=threads,
+        longest_bytes=LONGEST,
+        room=room or Room(),
+        are_sent_again=True,
+    )
 
 
 def test_request_whose_sender_went_while_it_waited_for_a_thread_is_left() -> None:
@@ -215,11 +227,10 @@ def test_who_waits_too_long_for_a_thread_is_to_come_again(monkeypatch: pytest.Mo
         await free.wait()
 
     async def scenario() -> None:
-        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1, as_they_come=["/write"])
+        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1)
         first = asyncio.create_task(_ask_at(layer, "/slow", asyncio.Event()))
         await asyncio.sleep(0)
-        for path in ("/kept", "/write"):
-            assert await _ask_at(layer, path, asyncio.Event()) == [503]
+        assert await _ask_at(layer, "/kept", asyncio.Event()) == [503]
         free.set()
         await first
 
@@ -256,7 +267,7 @@ def test_requests_that_are_kept_apart_and_all_others_do_not_wait_for_each_other(
         await behind(scope, receive, send)
 
     async def scenario() -> None:
-        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1, apart={"/agents/": 1})
+        layer = WholeRequests(held, longest_bytes=LONGEST, threads=1, apart=[apart("/agents/")])
         nobody = asyncio.Event()
         slow = asyncio.create_task(_ask_at(layer, "/agents/slow", nobody))
         waits = asyncio.create_task(_ask_at(layer, "/agents/next", nobody))

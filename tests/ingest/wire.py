@@ -6,6 +6,7 @@ import http.client
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -68,6 +69,11 @@ class WebServer:
 
     def _answers(self) -> bool:
         conversation = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        if "SLUICE_TLS_CERTIFICATE" in self._environment:
+            unchecked = ssl._create_unverified_context()
+            conversation = http.client.HTTPSConnection(
+                "127.0.0.1", self.port, timeout=5, context=unchecked
+            )
         try:
             conversation.request("GET", "/health")
             return conversation.getresponse().status == 200
