@@ -229,6 +229,13 @@ def queue_states(names: Sequence[str], *, now: datetime) -> list[tuple[int, floa
     return [(waiting, _waited_s(oldest, now)) for waiting, oldest in pairs]
 
 
+def memory() -> tuple[int, int] | None:
+    """The bytes that the queue's server takes, and may take; None where it has no bound."""
+    said = _client().info("memory")
+    most_bytes = int(said.get("maxmemory", 0))
+    return (int(said["used_memory"]), most_bytes) if most_bytes else None
+
+
 def answers() -> bool:
     """Whether the queue's server answers."""
     try:

@@ -28,6 +28,7 @@ from advisor.core.health.figures import (
     Ingest,
     Process,
     Queue,
+    QueueMemory,
     QuotaUse,
     SlowTask,
     Spread,
@@ -125,6 +126,7 @@ def _work(organisation: Organisation, now: datetime) -> Work | None:
         states = work_figures.queue_states([one.name for one in settings.WORK_QUEUES], now=now)
         beats = work_figures.beats(now=now)
         run = work_figures.slowest_run(now=now)
+        memory = work_figures.memory()
     except redis.RedisError:
         return None
     return Work(
@@ -143,6 +145,7 @@ def _work(organisation: Organisation, now: datetime) -> Work | None:
             for beat in beats
         ),
         slowest=None if run is None else _slow_task(run, organisation),
+        memory=None if memory is None else QueueMemory(used_bytes=memory[0], most_bytes=memory[1]),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from appliance.embedded.errors import ChildFailed
+from appliance.embedded.kill_order import KillOrder, put_in_order
 from appliance.embedded.service_user import ServiceUser, process_identity
 from config.signing_keys import SIGNING_VARIABLES
 
@@ -32,6 +33,7 @@ class ChildSpec:
     waits for somebody else, or mends its files, is alive and not ready. If it is not alive for
     `silent_timeout_s` it is started anew.
     It gets the processor after those with a smaller `nice` (nice(2)), where all want it.
+    Where memory runs out, it is ended before those with a smaller `kill_order`.
     It `needs` the children of these names, and is started and judged only while they work.
     A first start goes on without a child that is not essential.
     """
@@ -42,6 +44,7 @@ class ChildSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     user: ServiceUser | None = None
     nice: int = 0
+    kill_order: KillOrder = KillOrder.WEB
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 15.0
     ready_timeout_s: float = 60.0
@@ -73,6 +76,8 @@ class Child:
                 preexec_fn=_before_start(spec),  # noqa: PLW1509  no threads here
                 **process_identity(spec.user),
             )
+        # From here: a process that became another user may not write its own.
+        put_in_order(self.process.pid, spec.kill_order)
 
     @property
     def exit_status(self) -> int | None:

@@ -13,6 +13,9 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from appliance.embedded.child import ChildSpec
+from appliance.embedded.kill_order import KillOrder
+from appliance.embedded.memory_bounds import task_process_bytes
+from appliance.embedded.postgres_memory import KIB, machine_memory_bytes
 from appliance.embedded.product_users import NO_OTHER_USERS, ProductUsers
 from appliance.embedded.service_user import ServiceUser
 from config.celery import app
@@ -73,6 +76,7 @@ def signer(data: DataDir, users: ProductUsers = NO_OTHER_USERS) -> ChildSpec:
         *([f"--user={users.signer.name}"] if users.signer else []),
         *([f"--group={asked_by.gid}"] if asked_by else []),
         environment=own | _names(users.signer),
+        kill_order=KillOrder.QUEUE,
         is_ready=lambda: _listens(data.signer_socket),
     )
 
@@ -84,10 +88,13 @@ def web_processes() -> int:
 
 def workers(data: DataDir, user: ServiceUser | None = None) -> list[ChildSpec]:
     """One worker per queue with work, so that no queue can take the slots of another."""
-    return [_worker(data, queue, user) for queue in settings.WORK_QUEUES]
+    most_bytes = task_process_bytes(machine_memory_bytes())
+    return [_worker(data, queue, user, most_bytes=most_bytes) for queue in settings.WORK_QUEUES]
 
 
-def _worker(data: DataDir, queue: WorkQueue, user: ServiceUser | None) -> ChildSpec:
+def _worker(
+    data: DataDir, queue: WorkQueue, user: ServiceUser | None, *, most_bytes: int
+) -> ChildSpec:
     """The process that does the work of one queue, ready when it answers."""
     name = f"{queue.name}@{socket.gethostname()}"
     return _python(
@@ -98,6 +105,7 @@ def _worker(data: DataDir, queue: WorkQueue, user: ServiceUser | None) -> ChildS
         "worker",
         f"--queues={queue.name}",
         f"--concurrency={queue.slots}",
+        f"--max-memory-per-child={most_bytes // KIB}",
         f"--hostname={name}",
         "--loglevel=INFO",
         "--without-gossip",
@@ -105,6 +113,7 @@ def _worker(data: DataDir, queue: WorkQueue, user: ServiceUser | None) -> ChildS
         environment=WORK_ENVIRONMENT | _names(user),
         user=user,
         nice=AFTER_THE_WEB_SERVER,
+        kill_order=KillOrder.WORK,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
         is_ready=lambda: _worker_answers(name),
         needs=(DATABASE, QUEUE),

@@ -10,6 +10,7 @@ from psycopg import sql
 
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import ChildFailed
+from appliance.embedded.kill_order import KillOrder
 from appliance.embedded.postgres_memory import memory_settings
 from appliance.embedded.postgres_programs import PostgresPrograms, choose_programs, runnable_by
 from appliance.embedded.service_user import ServiceUser, make_directory, process_identity
@@ -137,6 +138,7 @@ class PostgresCluster:
             ),
             log=self.data.logs / "postgres.log",
             user=self.user,
+            kill_order=KillOrder.DATABASE,
             # SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes a checkpoint.
             stop_signal=signal.SIGINT,
             stop_timeout_s=60.0,

@@ -11,6 +11,9 @@ import redis
 from accounts.queue_server import queue_client
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import NoServerProgram
+from appliance.embedded.kill_order import KillOrder
+from appliance.embedded.memory_bounds import queue_bytes
+from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.service_user import ServiceUser, can_run, reachable_copy
 from config.paths import DataDir
 
@@ -38,7 +41,10 @@ def find_valkey() -> Path:
 
 
 def valkey_server(data: DataDir, user: ServiceUser | None) -> ChildSpec:
-    """The valkey process; the queue survives a restart, saved every minute and at the end."""
+    """The valkey process; the queue survives a restart, saved every minute and at the end.
+
+    With its part of the machine's memory it refuses what is new, and forgets nothing.
+    """
     program = find_valkey()
     if not can_run(program, user):
         stamp = program.stat()
@@ -55,6 +61,8 @@ def valkey_server(data: DataDir, user: ServiceUser | None) -> ChildSpec:
         "unixsocketperm": "777",
         "dir": str(data.valkey),
         "save": "60 1",
+        "maxmemory": str(queue_bytes(machine_memory_bytes())),
+        "maxmemory-policy": "noeviction",
         "daemonize": "no",
     }
     settings = [part for k, v in options.items() for part in (f"--{k}", v)]
@@ -63,6 +71,7 @@ def valkey_server(data: DataDir, user: ServiceUser | None) -> ChildSpec:
         argv=(str(program), *settings),
         log=data.logs / "valkey.log",
         user=user,
+        kill_order=KillOrder.QUEUE,
         is_ready=lambda: valkey_answers(data.valkey_url),
     )
 

@@ -34,6 +34,7 @@ from tests.appliance.embedded_run import (
 )
 from tests.kept_cluster import put_tables
 
+APP = "--app=config.celery "
 # A whole run starts ten processes, beside other tests.
 pytestmark = [pytest.mark.postgres, pytest.mark.valkey, pytest.mark.timeout(1200)]
 
@@ -119,6 +120,29 @@ def test_worker_of_moves_runs_where_a_command_is_configured(tmp_path, command, r
 
     assert ("worker-move" in names) is runs
     assert "worker-evaluate" in names
+
+
+@pytest.mark.parametrize(
+    ("words", "above"),
+    [("postgres -D", 0), ("web_server", 400), ("celery worker", 600)],
+)
+def test_kernel_ends_work_first_and_the_database_last(running, words, above) -> None:
+    commands = running.processes().items()
+    found = [pid for pid, command in commands if words in command.replace(APP, "")]
+
+    assert {score(pid) for pid in found} == {score(running.process.pid) + above}
+
+
+def test_kernel_ends_the_queue_after_the_web_server(running):
+    with redis.Redis.from_url(DataDir(running.data_dir).valkey_url) as client:
+        pid = client.info("server")["process_id"]
+
+    assert score(pid) == score(running.process.pid) + 200
+
+
+def score(pid: int) -> int:
+    """How much more a process seems to take to the kernel, in thousandths of the memory."""
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
 
 
 def test_scheduled_work_is_done(running):

@@ -16,6 +16,7 @@ from advisor.core.health.figures import (
     Figures,
     Ingest,
     Process,
+    QueueMemory,
     QuotaUse,
     SlowTask,
     Spread,
@@ -29,6 +30,8 @@ QUOTA_HIT_S = 600.0
 """A quota that was used up so lately needs attention."""
 LOW_BYTES, LOW_RATIO = 1 << 30, 0.05
 """Less free space than either is low."""
+QUEUE_FULL_RATIO = 0.9
+"""The queue's server with more of what it may take refuses soon, or already, what is new."""
 
 
 KEEPER_SILENT_AFTER_S = 120.0
@@ -159,12 +162,25 @@ def _work(found: Work | None) -> Iterator[Check]:
         condition = Condition.BEHIND if is_late else Condition.CLEAR
         name = f"Queue {queue.name}"
         yield Check(about=Checked.QUEUE, name=name, condition=condition, text=waits)
+    if found.memory is not None:
+        yield _queue_memory(found.memory)
     for queue in found.queues:
         beats = [one for one in found.processes if queue.name in one.queues]
         yield _heartbeat(Checked.WORKER, f"Worker of {queue.name}", beats)
     beats = [one for one in found.processes if one.kind == "scheduler"]
     yield _heartbeat(Checked.SCHEDULER, "Scheduler", beats)
     yield _slowest(found.slowest)
+
+
+def _queue_memory(found: QueueMemory) -> Check:
+    is_low = found.used_bytes > QUEUE_FULL_RATIO * found.most_bytes
+    text = f"{_size(found.used_bytes)} of {_size(found.most_bytes)}"
+    return Check(
+        about=Checked.QUEUE,
+        name="Memory of the queues",
+        condition=Condition.LOW if is_low else Condition.CLEAR,
+        text=f"{text}; a full server takes no new work" if is_low else text,
+    )
 
 
 def _heartbeat(about: Checked, name: str, beats: Sequence[Process]) -> Check:

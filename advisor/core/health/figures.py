@@ -42,6 +42,14 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueMemory:
+    """What the queue's server takes, and the bound beyond which it refuses what is new."""
+
+    used_bytes: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """A worker or the scheduler, and how long ago it last gave a sign of life."""
 
@@ -69,6 +77,7 @@ class Work:
     queues: tuple[Queue, ...]
     processes: tuple[Process, ...]
     slowest: SlowTask | None
+    memory: QueueMemory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
