@@ -2,8 +2,9 @@
 
     .venv/bin/python -m bench.front_door [--json FILE]
 
-The product's own server and database. Slow clients are 200, of five kinds, and 2,000 keep a
-connection open and say nothing; each comes from an address of 127.0.0.0/8 that has few of them.
+The product's own server and database. Slow clients are 200, of seven kinds, two of them senders
+of samples with a valid token, and 2,000 keep a connection open and say nothing; each comes from an
+address of 127.0.0.0/8 that has few of them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ FORM = (
     b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
     b"Content-Type: application/x-www-form-urlencoded\r\n"
 )
+SAMPLES = (
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token %s\r\n"
+    b"Content-Length: 900\r\n\r\ndiskio,"
+)
 SAID = (
     b"",
     b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ",
@@ -36,10 +41,10 @@ SAID = (
 )
 
 
-def rows(port: int) -> list[Row]:
-    """What probes of each path take, alone and beside the others."""
+def rows(port: int, token: str) -> list[Row]:
+    """What probes of each path take, alone and beside the others; they have a token of samples."""
     measured = [_row(port, path, "alone") for path in PATHS]
-    with _others(port):
+    with _others(port, token.encode()):
         return measured + [
             _row(port, path, f"beside {SLOW} slow clients and {IDLE} idle ones") for path in PATHS
         ]
@@ -61,7 +66,8 @@ def _seconds(port: int, path: str) -> float:
 
 
 @contextmanager
-def _others(port: int) -> Iterator[None]:
+def _others(port: int, token: bytes) -> Iterator[None]:
+    said = (*SAID, *(SAMPLES % (path, token) for path in (b"/write", b"/api/v2/write")))
     with ExitStack() as held:
         for index in range(SLOW + IDLE):
             other = held.enter_context(socket.socket())
@@ -69,7 +75,7 @@ def _others(port: int) -> Iterator[None]:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             other.bind((f"127.0.1.{1 + index % 100}", 0))
             other.connect(("127.0.0.1", port))
-            other.sendall(SAID[index % len(SAID)] if index < SLOW else b"")
+            other.sendall(said[index % len(said)] if index < SLOW else b"")
         # Some of them ask for 20 pages, which cost the others what pages cost.
         time.sleep(10.0)
         yield
@@ -83,12 +89,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sluice-door-") as folder:
         Path(folder).chmod(0o755)
         with private_server(Path(folder), timescaledb=False, durable=False):
+            from accounts.models import Organisation, Scope, Token
             from tests.ingest.wire import WebServer
 
+            _, token = Token.objects.issue(
+                organisation=Organisation.objects.create(slug="northgate"),
+                scope=Scope.INGEST,
+                name="slow senders",
+            )
             server = WebServer(Path(folder))
             server.start()
             try:
-                found = rows(server.port)
+                found = rows(server.port, token)
             finally:
                 server.stop()
     print(as_table(found))
