@@ -101,7 +101,7 @@ class PostgresCluster:
             # The folder decides who comes so far.
             "unix_socket_permissions": "0777",
             "port": str(POSTGRES_PORT),
-            "max_connections": "200",
+            "max_connections": "300",
             "timezone": "UTC",
             "log_timezone": "UTC",
             # Our statements are done in the time that compiling them would take.
