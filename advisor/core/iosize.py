@@ -1,8 +1,9 @@
 """The cost of an I/O for a device by its size.
 
 A device spends a fixed time per I/O and a time per byte. Two conventions are in use: the size
-term of BASIL, with which latencies are compared and device time is divided, and VMware's count of
-one I/O per 32 KiB begun, with which limits are counted.
+term of a device, with which latencies are compared and device time is divided, and VMware's count
+of one I/O per 32 KiB begun, with which limits are counted. Of a device from which no size term was
+learnt (`advisor.core.size_terms`), that of BASIL holds.
 A size or latency that is NaN, infinite or negative is refused with its name.
 """
 
@@ -24,7 +25,7 @@ COUNTED_BYTES = 32 * 1024
 """One I/O is counted per this many bytes started (VMware's IOPS limits)."""
 
 
-def size_cost(io_bytes: float | None) -> float:
+def size_cost(io_bytes: float | None, *, size_term_bytes: float = SIZE_TERM_BYTES) -> float:
     """Device time of an I/O of this size, in I/Os of the reference size.
 
     An unknown size counts as the reference size.
@@ -32,29 +33,39 @@ def size_cost(io_bytes: float | None) -> float:
     if io_bytes is None:
         return 1.0
     check_amount("io_bytes", io_bytes)
-    return (SIZE_TERM_BYTES + io_bytes) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
+    return (size_term_bytes + io_bytes) / (size_term_bytes + REFERENCE_BYTES)
 
 
-def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
+def size_costs(io_bytes: Floats, size_term_bytes: Floats | float) -> Floats:
+    """`size_cost` of each size; NaN is an unknown one."""
+    size = np.where(np.isnan(io_bytes), REFERENCE_BYTES, io_bytes)
+    return (size_term_bytes + size) / (size_term_bytes + REFERENCE_BYTES)
+
+
+def unit_cost(
+    unit: Unit, mean_io_bytes: float | None, *, size_term_bytes: float = SIZE_TERM_BYTES
+) -> float:
     """Device time of one I/O of this size, or of one byte of it, in I/Os of the reference size.
 
     An unknown size counts as the reference size.
     """
     if unit is not Unit.BYTES_PER_S:
-        return size_cost(mean_io_bytes)
+        return size_cost(mean_io_bytes, size_term_bytes=size_term_bytes)
     # Nothing is smaller than a byte.
     size = max(mean_io_bytes or REFERENCE_BYTES, 1.0)
-    return size_cost(size) / size
+    return size_cost(size, size_term_bytes=size_term_bytes) / size
 
 
-def unit_costs(unit: Unit, mean_io_bytes: Floats) -> Floats:
+def unit_costs(
+    unit: Unit, mean_io_bytes: Floats, size_term_bytes: Floats | float = SIZE_TERM_BYTES
+) -> Floats:
     """`unit_cost` of each size; NaN is an unknown one."""
+    if unit is not Unit.BYTES_PER_S:
+        return size_costs(mean_io_bytes, size_term_bytes)
     size = np.where(np.isnan(mean_io_bytes), REFERENCE_BYTES, mean_io_bytes)
-    if unit is Unit.BYTES_PER_S:
-        # Nothing is smaller than a byte, and no I/O has no size.
-        size = np.maximum(np.where(size == 0, REFERENCE_BYTES, size), 1.0)
-        return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES) / size
-    return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
+    # Nothing is smaller than a byte, and no I/O has no size.
+    size = np.maximum(np.where(size == 0, REFERENCE_BYTES, size), 1.0)
+    return size_costs(size, size_term_bytes) / size
 
 
 def size_normalized_ms(latency_ms: float, io_bytes: float | None) -> float:
