@@ -254,11 +254,18 @@ def carry_out(recommendation_id: int) -> None:
 
 @shared_task
 def learn_everywhere() -> None:
-    """Queue the resources whose threshold is to be learnt for the next hour."""
+    """Queue the resources whose threshold is to be learnt for the next hour, and the datastores
+    whose size term is to be learnt today.
+    """
+    from advisor.pipeline.learn_size_terms import datastores_to_learn
     from advisor.pipeline.learn_thresholds import resources_to_learn
 
-    due = resources_to_learn(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
-    _queue_turns(learn_threshold, due, most=MOST_LEARNING, every_s=LEARN_EVERY_S)
+    now = timezone.now()
+    for task, due in (
+        (learn_threshold, resources_to_learn(now=now)),
+        (learn_size_term, datastores_to_learn(now=now)),
+    ):
+        _queue_turns(task, _turns(due), most=MOST_LEARNING, every_s=LEARN_EVERY_S)
 
 
 @shared_task
@@ -269,6 +276,16 @@ def learn_threshold(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         learn_thresholds.learn_threshold(resource=resource, now=timezone.now())
+
+
+@shared_task
+def learn_size_term(resource_id: int) -> None:
+    """Learn the size term of one datastore from its last day."""
+    from advisor.pipeline import learn_size_terms
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        learn_size_terms.learn_size_term(resource=resource, now=timezone.now())
 
 
 @shared_task

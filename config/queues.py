@@ -68,6 +68,7 @@ QUEUES = (
         name="upkeep",
         tasks=(
             "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
+            "learn_size_term",
             "score_everywhere", "score_prediction", "score_natural_changes",
             "foresee_everywhere", "foresee_full_day",
             "tidy", "maintain_samples", "store_everywhere", "store_organisation",

@@ -1617,6 +1617,7 @@ class ResourceDetail:
     reservable: float | None
     reserved: float
     size_bytes: float | None
+    size_term: SizeTerm | None
     state: CongestionState
     state_since: datetime | None
     stated_threshold: float
@@ -1812,6 +1813,21 @@ class SilenceRow:
     resource: str | None
     resource_id: int | None
     until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTerm:
+    """
+
+    The size at which the transfer takes half of the device time; `since` null: the default.
+    """
+
+    next_bytes: float | None
+    next_since: datetime | None
+    reason: str
+    since: datetime | None
+    size_term_bytes: float
+    windows: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

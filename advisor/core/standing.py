@@ -11,7 +11,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from advisor.core.allocation import ReservationMode, solve
-from advisor.core.iosize import unit_costs
+from advisor.core.iosize import SIZE_TERM_BYTES, unit_costs
 from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
 from advisor.core.resource import Unit
 from advisor.core.waterfill import Booleans, Floats, Groups, Indexes, groups_of
@@ -41,9 +41,9 @@ class AllocationTable:
 
     `rate`, `mean_io_bytes`, `backlogged` (1, 0 or NaN, as all that is unknown), `queued` (where a
     queue of its own shows that) and `throttled` are (windows, allocations), `delivered` is
-    (windows). `reservation`, `limit` (infinite if there is none), `shares` and `usual_rate` (NaN
-    if unknown) are (allocations). `mode` and `unit` are the resource's; `unit` None is an uplink,
-    whose bits all cost the same.
+    (windows), and so is `size_term_bytes`, or one for all. `reservation`, `limit` (infinite if
+    there is none), `shares` and `usual_rate` (NaN if unknown) are (allocations). `mode` and
+    `unit` are the resource's; `unit` None is an uplink, whose bits all cost the same.
     """
 
     mode: ReservationMode
@@ -59,6 +59,7 @@ class AllocationTable:
     limit: Floats
     shares: Floats
     usual_rate: Floats
+    size_term_bytes: Floats | float = SIZE_TERM_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,8 +139,8 @@ def _by_table(tables: Sequence[AllocationTable], column: Any) -> list[Any]:
 class _Flat:
     """The windows of all tables one after the other, each a group of its allocations.
 
-    The last of each group is use without an allocation. `delivered` is (groups), the rest is
-    (allocations + 1 of each window).
+    The last of each group is use without an allocation. `delivered` and `size_term_bytes` are
+    (groups), the rest is (allocations + 1 of each window).
     """
 
     groups: Groups
@@ -148,6 +149,7 @@ class _Flat:
     backlogged: Floats
     throttled: Booleans
     delivered: Floats
+    size_term_bytes: Floats
     queued: Booleans
     reservation: Floats
     limit: Floats
@@ -190,6 +192,9 @@ def _flat(tables: Sequence[AllocationTable]) -> _Flat:
         throttled=each([table.throttled for table in tables], 0.0) > 0,
         queued=each([table.queued for table in tables], 0.0) > 0,
         delivered=np.concatenate([table.delivered for table in tables]),
+        size_term_bytes=np.concatenate(
+            [np.broadcast_to(table.size_term_bytes, len(table.delivered)) for table in tables]
+        ),
         reservation=same([table.reservation for table in tables], 0.0),
         limit=same([table.limit for table in tables], np.inf),
         shares=same([table.shares for table in tables], UNALLOCATED_SHARES),
@@ -211,9 +216,10 @@ def _with_unallocated(flat: _Flat) -> tuple[Booleans, Floats]:
 def _per_unit(tables: Sequence[AllocationTable], flat: _Flat) -> Floats:
     """Device time of one unit of each rate."""
     found = np.ones(len(flat.rate))
+    size_term = flat.groups.spread(flat.size_term_bytes)
     for unit in {table.unit for table in tables if table.unit is not None}:
         own = _chosen([table.unit is unit for table in tables], tables, flat)
-        found[own] = unit_costs(unit, flat.mean_io_bytes[own])
+        found[own] = unit_costs(unit, flat.mean_io_bytes[own], size_term[own])
     return found
 
 

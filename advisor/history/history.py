@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import Threshold
 from advisor.core.resource import Unit
+from advisor.core.size_terms import CONSTANT, SizeTerms, always
 from advisor.core.standing import AllocationTable
 from advisor.history.levels import Levels
 from advisor.models import Allocation, Resource
@@ -73,7 +74,7 @@ class SizedWorkloads(Workloads):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
-    """A resource over the windows of one grid, with the threshold as of each."""
+    """A resource over the windows of one grid, with the threshold and the size term as of each."""
 
     resource: Resource
     grid: Grid
@@ -81,12 +82,27 @@ class History:
     allocations: AllocationColumns
     levels: Levels
     threshold: Threshold
+    size_terms: SizeTerms = CONSTANT
+
+    @property
+    def size_term_bytes(self) -> Floats:
+        """The size term of each window, (windows)."""
+        return self.size_terms.of_windows(self.grid.ends_us)
+
+    def in_size_term(self, size_term_bytes: float) -> History:
+        """The same with one size term for all windows, so that they can be compared."""
+        return replace(self, size_terms=always(size_term_bytes))
 
     @property
     def read_resource(self) -> ReadResource:
         """The settings by which its kind reads windows."""
         row = self.resource
-        return ReadResource(window_s=row.window_s, capacity=row.capacity, unit=Unit(row.unit))
+        return ReadResource(
+            window_s=row.window_s,
+            capacity=row.capacity,
+            unit=Unit(row.unit),
+            size_term_bytes=self.size_term_bytes,
+        )
 
     @property
     def cost_unit(self) -> Unit | None:
@@ -109,6 +125,7 @@ class History:
             queued=own.queued[places],
             throttled=own.throttled[places],
             delivered=delivered[places],
+            size_term_bytes=self.size_term_bytes[places],
             reservation=own.reservation,
             limit=own.limit,
             shares=np.array(own.shares, dtype=np.float64),

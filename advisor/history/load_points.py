@@ -48,10 +48,9 @@ class DeviceWindow:
             outstanding_io=self.outstanding_io, latency_ms=self.latency_ms, iops=self.iops
         )
 
-    @property
-    def normalized_point(self) -> LoadPoint:
+    def normalized_point(self, size_term_bytes: float) -> LoadPoint:
         """The window converted to I/Os of the reference size; N = X·R still holds."""
-        cost = size_cost(self.bytes_per_s / self.iops)
+        cost = size_cost(self.bytes_per_s / self.iops, size_term_bytes=size_term_bytes)
         return LoadPoint(
             outstanding_io=self.outstanding_io,
             latency_ms=self.latency_ms / cost,

@@ -33,6 +33,7 @@ from advisor.history.measured import (
     read_spans,
 )
 from advisor.history.own_times import windows_of_others
+from advisor.history.size_terms import size_terms_of
 from advisor.history.stored.read import Span
 from advisor.history.waiting import KINDS, device_ms_at, is_read, wants_at
 from advisor.models import Allocation, Resource, ThresholdMode, Unit
@@ -75,6 +76,7 @@ def read_histories(
     devices = devices_by_resource(inventory.layout, measured)
     allocations = _allocation_columns(inventory, measured, are_limited=are_limited)
     thresholds = thresholds_of(resources, since=grid.since, until=grid.until)
+    terms = size_terms_of(resources, until=grid.until)
     return {
         resource.pk: History(
             resource=resource,
@@ -83,6 +85,7 @@ def read_histories(
             allocations=allocations[resource.pk],
             levels=levels[resource.pk],
             threshold=thresholds[resource.pk],
+            size_terms=terms[resource.pk],
         )
         for resource in resources
     }

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from advisor.core.device.seen_capacity import SeenCapacity, seen_capacity
 from advisor.history.load_points import device_day
+from advisor.history.size_terms import size_term_at
 from advisor.models import Resource, Unit
 
 
@@ -15,11 +16,11 @@ def capacity_seen(resource: Resource, *, now: datetime) -> SeenCapacity | None:
         return None
     status = getattr(resource, "status", None)
     threshold = (status.threshold if status else None) or resource.threshold
-    windows = device_day(resource, until=now)
+    windows, size_term = device_day(resource, until=now), size_term_at(resource, now)
     in_iops = resource.unit == Unit.IOPS
     return seen_capacity(
         [one.iops if in_iops else one.bytes_per_s for one in windows],
         # The level that is compared with the threshold is that of I/Os of the reference size.
-        [one.normalized_point.latency_ms for one in windows],
+        [one.normalized_point(size_term).latency_ms for one in windows],
         threshold=threshold,
     )

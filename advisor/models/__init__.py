@@ -10,6 +10,7 @@ from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import (
     EvaluationGroup,
     Incident,
+    LearntSizeTerm,
     LearntThreshold,
     LevelRecords,
     NewestRates,
@@ -99,6 +100,7 @@ __all__ = [
     "IoCount",
     "LadderRule",
     "LateChange",
+    "LearntSizeTerm",
     "LearntThreshold",
     "LevelRecords",
     "LimitScope",

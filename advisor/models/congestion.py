@@ -209,6 +209,35 @@ class LearntThreshold(models.Model):
         return f"{self.resource} from {self.since:%Y-%m-%d %H:%M}: {self.value}"
 
 
+class LearntSizeTerm(models.Model):
+    """The size term of a datastore for windows that end at `since` or later, until a newer row's.
+
+    Upkeep looks once a day, last at `looked_at`, and adds a row when the term changes.
+    `size_term_bytes` is None as long as none could be learnt: then BASIL's holds. `windows` are
+    those of the look that `reason` is of.
+    """
+
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="learnt_size_terms"
+    )
+    since = models.DateTimeField()
+    size_term_bytes = models.FloatField(null=True)
+    windows = models.PositiveIntegerField()
+    reason = models.TextField()
+    looked_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["resource", "since"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource", "since"], name="one_learnt_size_term_per_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} from {self.since:%Y-%m-%d %H:%M}: {self.size_term_bytes}"
+
+
 class IncidentsInForce(models.Manager["Incident"]):
     """All but those that were withdrawn."""
 

@@ -38,7 +38,7 @@ from advisor.history.reader import read_history
 from advisor.history.whole_windows import whole_windows
 from advisor.models import Allocation, Incident, Resource
 from advisor.pipeline.muting import external_load
-from ingest.core.grid import grid_of
+from ingest.core.grid import grid_of, microseconds
 
 BEFORE = timedelta(hours=1)
 """Time before the incident that shows what is normal."""
@@ -110,7 +110,7 @@ def _studied_until(incident: Incident, now: datetime) -> datetime:
 
 def _study(incident: Incident, until: datetime) -> Study:
     resource, since = incident.resource, incident.started_at - BEFORE
-    alone = _stretch(resource, since, until, [incident])
+    alone = _stretch(incident, since, until, [incident])
     is_enough = len(alone.seen) >= ENOUGH_WINDOWS and any(alone.during)
     study = Study(
         began_at=since,
@@ -134,9 +134,12 @@ class _Stretch:
 
 
 def _stretch(
-    resource: Resource, since: datetime, until: datetime, incidents: Sequence[Incident]
+    incident: Incident, since: datetime, until: datetime, incidents: Sequence[Incident]
 ) -> _Stretch:
-    history = read_history(resource, grid_of(since, until, resource.window_s))
+    """All in the size term with which the incident that is studied began."""
+    resource = incident.resource
+    found = read_history(resource, grid_of(since, until, resource.window_s))
+    history = found.in_size_term(found.size_terms.at_us(microseconds(incident.started_at)))
     seen = history.readings()
     during = tuple(any(_is_during(own, one.at) for own in incidents) for one in seen)
     return _Stretch(history=history, seen=seen, during=during)
@@ -153,7 +156,7 @@ def _with_earlier(incident: Incident, study: Study) -> Study | None:
     if len(incidents) < FEWEST_INCIDENTS:
         return None
     times = _times_of(incidents, until=study.ended_at)
-    read = [_stretch(incident.resource, *one, incidents) for one in times]
+    read = [_stretch(incident, *one, incidents) for one in times]
     parts = [one for one in read if one.seen]
     if not parts:
         return None

@@ -17,11 +17,13 @@ from advisor.core.detection.threshold import (
     baseline_threshold,
     peak_throughput_threshold,
 )
+from advisor.core.size_terms import SizeTerms
 from advisor.history.levels import read_levels
 from advisor.history.load_points import device_day
+from advisor.history.size_terms import in_size_term, size_terms_of
 from advisor.models import Incident, LearntThreshold, Resource, ThresholdMode
 from advisor.pipeline.alarm_budgets import budget_of, shared_budget
-from ingest.core.grid import moment
+from ingest.core.grid import microseconds, moment
 
 HISTORY = timedelta(days=28)
 """The baseline is learnt from four weeks, so that it has every hour of the week four times."""
@@ -45,7 +47,7 @@ def learn_threshold(*, resource: Resource, now: datetime) -> LearntThreshold:
     this_hour = _hour_of(now)
     mine = resource.learnt_thresholds.filter(mode=resource.threshold_mode)
     since = this_hour + HOUR if mine.filter(since__gte=this_hour).exists() else now
-    reading = _learnt(resource, until=now).at(since)
+    reading = _learnt(resource, until=now, since=since).at(since)
     row, _ = LearntThreshold.objects.update_or_create(
         resource=resource,
         since=since,
@@ -62,12 +64,24 @@ def _hour_of(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)
 
 
-def _learnt(resource: Resource, *, until: datetime) -> Threshold:
+def _learnt(resource: Resource, *, until: datetime, since: datetime) -> Threshold:
+    """From what is known by `until`, in the size term that holds when the threshold does."""
+    terms = size_terms_of([resource], until=since)[resource.pk]
+    size_term = terms.at_us(microseconds(since))
     if resource.threshold_mode == ThresholdMode.PEAK_THROUGHPUT:
         windows = device_day(resource, until=until)
-        return peak_throughput_threshold([window.normalized_point for window in windows])
+        return peak_throughput_threshold([one.normalized_point(size_term) for one in windows])
+    return _baseline(resource, terms, size_term, until=until)
+
+
+def _baseline(
+    resource: Resource, terms: SizeTerms, size_term: float, *, until: datetime
+) -> Threshold:
     since = until - HISTORY
-    levels = read_levels([resource], since=since, until=until)[resource.pk]
+    judged = read_levels([resource], since=since, until=until)[resource.pk]
+    levels = judged
+    if resource.traits.costs_by_size:
+        levels = in_size_term(judged, terms, size_term_bytes=size_term)
     known = ~np.isnan(levels.value)
     points = [
         HistoryPoint(at=moment(at_us), value=value)

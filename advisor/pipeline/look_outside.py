@@ -26,6 +26,7 @@ from advisor.core.detection.external_workload import (
 from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost, unit_costs
 from advisor.core.resource import Unit
+from advisor.core.size_terms import SizeTerms
 from advisor.core.standing import UNALLOCATED
 from advisor.history.history import History, numbers
 from advisor.history.levels import Levels, read_levels
@@ -33,10 +34,11 @@ from advisor.history.load_points import disturbed_times
 from advisor.history.reader import read_history
 from advisor.history.shared_names import shared_clause, shared_names
 from advisor.history.silence import silence_text
+from advisor.history.size_terms import in_size_term, size_terms_of
 from advisor.models import Incident, Resource
 from advisor.resource_kinds.registry import KINDS
 from ingest.core.figures import DiskFigures
-from ingest.core.grid import grid_around, grid_of, moment
+from ingest.core.grid import grid_around, grid_of, microseconds, moment
 from ingest.core.steps import coarse_step_s
 
 LOOK_EVERY = timedelta(minutes=1)
@@ -88,8 +90,15 @@ def _due(now: datetime) -> QuerySet[Incident]:
 
 def _found(incident: Incident, until: datetime) -> ExternalLoad:
     since = max(incident.started_at, until - RECENT)
-    reference = _reference(incident)
-    recent = _windows(_levels(incident.resource, since=since, until=until))
+    terms = size_terms_of([incident.resource], until=until)[incident.resource.pk]
+    # Loads of before and since are compared, so all are in the size term with which it began.
+    size_term = terms.at_us(microseconds(incident.started_at))
+    reference = _reference(incident, terms, size_term)
+    recent = _windows(
+        in_size_term(
+            _levels(incident.resource, since=since, until=until), terms, size_term_bytes=size_term
+        )
+    )
     found = detect_external_load(reference, recent)
     if found.state is not ExternalState.EXTERNAL:
         return found
@@ -100,17 +109,21 @@ def _found(incident: Incident, until: datetime) -> ExternalLoad:
         return hidden_by(hidden)
     # The composition of the load needs many samples, so it is read only here.
     before = kept_mixes(
-        incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at
+        incident.resource,
+        since=incident.started_at - REFERENCE,
+        until=incident.started_at,
+        size_term_bytes=size_term,
     )
-    during = own_mixes(incident.resource, since=since, until=until)
+    during = own_mixes(incident.resource, since=since, until=until, size_term_bytes=size_term)
     return detect_external_load(_with(before, reference), _with(during, recent))
 
 
-def _reference(incident: Incident) -> list[LoadWindow]:
+def _reference(incident: Incident, terms: SizeTerms, size_term: float) -> list[LoadWindow]:
     """The windows of the day before the incident, without those of other external load."""
     since = incident.started_at - REFERENCE
     disturbed = disturbed_times(incident.resource, since=since, until=incident.started_at)
-    windows = _windows(_levels(incident.resource, since=since, until=incident.started_at))
+    levels = _levels(incident.resource, since=since, until=incident.started_at)
+    windows = _windows(in_size_term(levels, terms, size_term_bytes=size_term))
     return [
         one
         for one in windows
@@ -138,27 +151,32 @@ def _windows(levels: Levels) -> list[LoadWindow]:
     ]
 
 
-def kept_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
+def kept_mixes(
+    resource: Resource, *, since: datetime, until: datetime, size_term_bytes: float
+) -> Mixes:
     """`own_mixes` of a past period, kept in the cache for an hour."""
     allocations = resource.allocations.order_by("pk").values_list("pk", flat=True)
     # A digest, because a list of allocations is too long for a cache key.
-    asked = repr((resource.pk, since.timestamp(), until.timestamp(), *allocations))
+    times = (since.timestamp(), until.timestamp())
+    asked = repr((resource.pk, size_term_bytes, *times, *allocations))
     key = f"own-mixes:{hashlib.sha256(asked.encode()).hexdigest()}"
     found: Mixes | None = cache.get(key)
     if found is None:
-        found = own_mixes(resource, since=since, until=until)
+        found = own_mixes(resource, since=since, until=until, size_term_bytes=size_term_bytes)
         cache.set(key, found, KEPT_S)
     return found
 
 
-def own_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
+def own_mixes(
+    resource: Resource, *, since: datetime, until: datetime, size_term_bytes: float
+) -> Mixes:
     """Mixes by end of the resource's window; for a long time, means over several windows.
 
     Load without an allocation counts as a workload of its own.
     """
     step_s = max(float(coarse_step_s(until - since, MOST_WINDOWS)), resource.window_s)
     history = read_history(resource, grid_around(since, until, step_s))
-    coarse = _mixes(history)
+    coarse = _mixes(history, size_term_bytes)
     half_us = round(resource.window_s * 500_000)
     found: Mixes = {}
     windows = grid_of(since, until, resource.window_s)
@@ -170,7 +188,7 @@ def own_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
     return found
 
 
-def _mixes(history: History) -> list[OwnMix | None]:
+def _mixes(history: History, size_term: float) -> list[OwnMix | None]:
     """The mix of all hosts together in each window; None where no host was measured."""
     disks: DiskFigures = history.devices.figures
     measured = history.devices.measured
@@ -178,17 +196,17 @@ def _mixes(history: History) -> list[OwnMix | None]:
         np.where(measured, column, 0.0).sum(axis=1).tolist()
         for column in (disks.iops, disks.read_iops, disks.bytes_per_s)
     )
-    loads = _loads(history)
+    loads = _loads(history, size_term)
     return [
-        _mix(iops[place], reads[place], moved[place], loads[place]) if known else None
+        _mix(iops[place], reads[place], moved[place], loads[place], size_term) if known else None
         for place, known in enumerate(np.logical_or.reduce(measured, axis=1).tolist())
     ]
 
 
-def _loads(history: History) -> list[dict[str, float]]:
+def _loads(history: History, size_term: float) -> list[dict[str, float]]:
     """Device time per second of each workload that has an allocation, per window."""
     own, unit = history.allocations, Unit(history.resource.unit)
-    spent = own.rate * unit_costs(unit, own.mean_io_bytes)
+    spent = own.rate * unit_costs(unit, own.mean_io_bytes, size_term)
     found: list[dict[str, float]] = []
     for row in spent.tolist():
         loads: dict[str, float] = {}
@@ -200,9 +218,11 @@ def _loads(history: History) -> list[dict[str, float]]:
     return found
 
 
-def _mix(iops: float, reads: float, moved: float, loads: dict[str, float]) -> OwnMix:
+def _mix(
+    iops: float, reads: float, moved: float, loads: dict[str, float], size_term: float
+) -> OwnMix:
     size = moved / iops if iops > 0 else None
-    rest = iops * size_cost(size) - sum(loads.values())
+    rest = iops * size_cost(size, size_term_bytes=size_term) - sum(loads.values())
     return OwnMix(
         iops=iops,
         read_ratio=min(reads / iops, 1.0) if iops > 0 else None,

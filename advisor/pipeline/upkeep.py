@@ -14,6 +14,7 @@ from advisor.history.level_store import KEPT_FOR, drop_points
 from advisor.models import (
     ComplianceRecord,
     EarlierStates,
+    LearntSizeTerm,
     LearntThreshold,
     Resource,
 )
@@ -47,6 +48,7 @@ def tidy(*, now: datetime) -> Tidied:
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
         records += _tried(_drop_records, resource=resource, before=now - KEPT_FOR)
         thresholds += _tried(_drop_thresholds, resource=resource, before=now - KEPT_FOR)
+        _tried(_drop_size_terms, resource=resource, before=now - KEPT_FOR)
         _tried(_drop_earlier_states, resource=resource, before=now - KEPT_FOR)
     return Tidied(
         expired=expired,
@@ -69,6 +71,13 @@ def _drop_records(*, resource: int, before: datetime) -> int:
 
 def _drop_thresholds(*, resource: int, before: datetime) -> int:
     deleted, _ = LearntThreshold.objects.filter(resource=resource, since__lt=before).delete()
+    return deleted
+
+
+def _drop_size_terms(*, resource: int, before: datetime) -> int:
+    """All but the newest of before, which still held then."""
+    old = LearntSizeTerm.objects.filter(resource=resource, since__lt=before).order_by("-since")
+    deleted, _ = LearntSizeTerm.objects.filter(pk__in=[one.pk for one in old[1:]]).delete()
     return deleted
 
 

@@ -7,7 +7,9 @@ from datetime import datetime
 import numpy as np
 
 from advisor.core.detection.reading import normalized_latency_ms
+from advisor.core.iosize import size_costs
 from advisor.history.history import numbers
+from advisor.history.size_terms import size_terms_of
 from advisor.models import Unit
 from advisor.queries.charts import (
     PLAIN,
@@ -115,9 +117,9 @@ _NO_IO = "No I/O was measured in this range, so there is no latency."
 def _latency_chart(read: ResourceFigures, now: datetime) -> Chart:
     """The latency that is compared with the threshold: size-normalised, over all hosts."""
     found = read.devices.figures
-    values = numbers(
-        normalized_latency_ms(found.latency_ms, found.iops * found.seconds, found.mean_io_bytes)
-    )
+    terms = size_terms_of([read.resource], until=read.grid.until)[read.resource.pk]
+    costs = size_costs(found.mean_io_bytes, terms.of_windows(read.grid.ends_us)[:, np.newaxis])
+    values = numbers(normalized_latency_ms(found.latency_ms, found.iops * found.seconds, costs))
     return Chart(
         key="level",
         title="Normalised latency",

@@ -11,6 +11,7 @@ from advisor.core.device.seen_capacity import SeenCapacity
 from advisor.history.seen_capacity import capacity_seen
 from advisor.models import Attachment, Resource
 from advisor.queries.queue_bursts import queue_bursts
+from advisor.queries.size_terms import SizeTermFacts, size_term_facts
 from ingest.core.identity.facts import Facts, Kind, Place
 from ingest.facts import current_facts
 
@@ -42,11 +43,12 @@ class DeviceFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceDevices:
-    """The devices, how many more there are, and the capacity as it was seen."""
+    """The devices, how many more there are, the capacity as it was seen, and the size term."""
 
     devices: tuple[DeviceFigures, ...]
     more: int
     seen: SeenCapacity | None
+    size_term: SizeTermFacts | None
 
 
 def resource_devices(row: Resource, *, now: datetime) -> ResourceDevices:
@@ -62,6 +64,7 @@ def resource_devices(row: Resource, *, now: datetime) -> ResourceDevices:
         ),
         more=len(every) - len(shown),
         seen=capacity_seen(row, now=now),
+        size_term=size_term_facts(row, now=now),
     )
 
 

@@ -42,6 +42,7 @@ def _readings(
         throttled=_throttled(resource, devices.hosts, io_count, seen),
         outstanding_io=found.outstanding_io,
         busy_ratio=found.utilisation_ratio,
+        size_term_bytes=np.reshape(resource.size_term_bytes, (-1, 1)),
     )
     return datastore_readings(ends, resource.window_s, columns)
 

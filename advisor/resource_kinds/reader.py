@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from advisor.core.detection.reading import Reading
+from advisor.core.iosize import SIZE_TERM_BYTES
 from advisor.core.resource import Unit
 from ingest.core.figures import DiskFigures, FigureKind, InterfaceFigures, TcpFigures
 from ingest.core.grid import Flags, Floats
@@ -17,13 +18,17 @@ from ingest.core.grid import Flags, Floats
 FiguresT = TypeVar("FiguresT", DiskFigures, InterfaceFigures)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReadResource:
-    """The settings of the resource that is read; `capacity` None is unknown."""
+    """The settings of the resource that is read; `capacity` None is unknown.
+
+    `size_term_bytes` is that of all windows, or of each (windows), where size tells the cost.
+    """
 
     window_s: float
     capacity: float | None
     unit: Unit
+    size_term_bytes: Floats | float = SIZE_TERM_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -29,6 +29,7 @@ from advisor.tasks import (
     detect_group,
     detect_resource,
     learn_everywhere,
+    learn_size_term,
     learn_threshold,
     look_outside,
     look_outside_everywhere,
@@ -130,6 +131,8 @@ def test_threshold_is_learnt_for_this_hour_and_the_next_and_then_waits_for_an_ho
         learn_everywhere()
         learn_everywhere()
         for message in waiting(queue, "upkeep"):
+            if message.task == "learn_size_term":
+                continue
             assert message == Message(task="learn_threshold", args=(learning.pk,))
             learn_threshold.apply((learning.pk,), throw=True)
             learn_threshold.before_start("id", (learning.pk,), {})
@@ -137,6 +140,22 @@ def test_threshold_is_learnt_for_this_hour_and_the_next_and_then_waits_for_an_ho
         clock(301.0)
 
     assert LearntThreshold.objects.filter(resource=learning).count() == 2
+
+
+def test_size_term_of_each_datastore_is_looked_for_once_a_day(
+    queue: str, clock: Callable[[float], None], resources: list[Resource]
+) -> None:
+    sent: Counter[Message] = Counter()
+    for _ in range(4):
+        learn_everywhere()
+        for message in waiting(queue, "upkeep"):
+            sent[message] += 1
+            learn_size_term.apply(message.args, throw=True)
+            learn_size_term.before_start("id", message.args, {})
+        empty(queue)
+        clock(301.0)
+
+    assert sent == {Message(task="learn_size_term", args=(one.pk,)): 1 for one in resources}
 
 
 def test_load_from_outside_is_looked_for_once_per_resource_with_an_incident(

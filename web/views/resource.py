@@ -142,7 +142,12 @@ def _allocations_under(
 
 def _devices(row: Resource, now: datetime) -> dict[str, Any]:
     found = resource_devices(row, now=now)
-    return {"devices": found.devices, "more": found.more, "seen": found.seen}
+    return {
+        "devices": found.devices,
+        "more": found.more,
+        "seen": found.seen,
+        "size_term": found.size_term,
+    }
 
 
 def _rollout(row: Resource, now: datetime) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
@@ -13,6 +14,7 @@ from advisor.advice.shared.vdisk_names import vdisk_names
 from advisor.core.resource import IoCount, LimitScope
 from advisor.history.history import AllocationWindow, numbers
 from advisor.history.reader import read_history
+from advisor.history.size_terms import in_size_term
 from advisor.models import Allocation, Resource, Unit
 from ingest.core.grid import grid_of, moment
 
@@ -50,13 +52,18 @@ def limit_inputs(resource: Resource, now: datetime) -> list[LimitInputs]:
         key: {found.at: found for found in windows}
         for key, windows in history.windows_by_allocation().items()
     }
-    levels = history.levels
+    # A window's latency is stored in the size term of its time; I/Os are weighed by the newest.
+    size_term = history.size_terms.at_us(history.grid.until_us)
+    levels = in_size_term(history.levels, history.size_terms, size_term_bytes=size_term)
     latency = {
         moment(at_us): value
         for at_us, value in zip(levels.at_us.tolist(), numbers(levels.value), strict=True)
     }
     return [
-        _limit_inputs(resource, own, [rates[allocation.pk] for allocation in own], latency)
+        replace(
+            _limit_inputs(resource, own, [rates[allocation.pk] for allocation in own], latency),
+            size_term_bytes=size_term,
+        )
         for own in limited.values()
     ]
 

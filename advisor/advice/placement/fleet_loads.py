@@ -17,7 +17,7 @@ from django.core.cache import cache
 from advisor.advice.placement.decide.device_line import SeenModel
 from advisor.core.device.device_fit import DeviceFit, FitRefused, fit_device
 from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_model
-from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
+from advisor.core.iosize import size_cost, size_costs
 from advisor.history.history import History
 from advisor.history.inventory import inventory_of
 from advisor.history.load_points import DeviceWindow, device_windows, disturbed_times_of, load_grid
@@ -119,12 +119,13 @@ def fleet_loads(
         disturbed = disturbed_times_of(alike, since=grid.since, until=now)
         inventory = inventory_of(alike, own)
         for pk, history in read_histories(alike, grid, inventory=inventory).items():
-            loads[pk] = _store(device_windows(history, disturbed[pk]))
+            size_term = history.size_terms.at_us(history.grid.until_us)
+            loads[pk] = _store(device_windows(history, disturbed[pk]), size_term)
             vdisks |= _vdisks(history)
     return FleetLoads(stores=loads, vdisks=vdisks)
 
 
-def _store(windows: Sequence[DeviceWindow]) -> StoreLoad:
+def _store(windows: Sequence[DeviceWindow], size_term: float) -> StoreLoad:
     fit = fit_device([window.load_point for window in windows])
     mixes = [point for window in windows if (point := window.mix_point) is not None]
     model = fit_device_model(mixes)
@@ -137,7 +138,7 @@ def _store(windows: Sequence[DeviceWindow]) -> StoreLoad:
         model_gap=model.reason if isinstance(model, FitRefused) else "",
         outstanding_io=_high([window.outstanding_io for window in windows]),
         iops=_high([window.iops for window in windows]),
-        size_cost=size_cost(moved / ios) if ios > 0 else 1.0,
+        size_cost=size_cost(moved / ios, size_term_bytes=size_term) if ios > 0 else 1.0,
         windows=len(windows),
     )
 
@@ -189,7 +190,7 @@ def _outstanding_io(history: History, place: int) -> float:
     levels, own = history.levels, history.allocations
     windows = levels.places(history.grid)
     size = own.mean_io_bytes[windows, place]
-    cost = (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
-    waiting = own.rate[windows, place] * np.where(np.isnan(size), 1.0, cost) * levels.value / 1000
+    cost = size_costs(size, history.size_terms.of_windows(levels.at_us))
+    waiting = own.rate[windows, place] * cost * levels.value / 1000
     known = waiting[(windows >= 0) & ~np.isnan(waiting)]
     return float(np.percentile(known, LOAD_PERCENTILE)) if len(known) else 0.0

@@ -40,6 +40,7 @@ from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.levels import Levels, read_levels
 from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
+from advisor.history.size_terms import size_term_at
 from advisor.history.stored.read import Span
 from advisor.history.subjects import WAITING_KINDS
 from advisor.models import Allocation, Incident, Policy, Resource, State
@@ -106,6 +107,7 @@ def policy_inputs(
         cause=_cause(incident, now=now) if with_past else None,
         pools_before=tuple(from_plain(PoolTerms, one) for one in policy.pools) if policy else (),
         pools_after=pools,
+        size_term_bytes=size_term_at(resource, incident.started_at),
     )
 
 

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from advisor.advice.threshold.decide.threshold_advice import ThresholdInputs
 from advisor.history.load_points import SPAN, device_day
+from advisor.history.size_terms import size_term_at
 from advisor.models import LevelRecords, Resource, ThresholdMode
 from advisor.resource_kinds import registry
 
@@ -38,12 +39,12 @@ def threshold_inputs(resource: Resource, now: datetime) -> list[ThresholdInputs]
     learns = ThresholdMode.PEAK_THROUGHPUT.value in resource.traits.threshold_modes
     if not learns or resource.threshold_mode != ThresholdMode.FIXED:
         return []
-    windows = device_day(resource, until=now)
+    windows, size_term = device_day(resource, until=now), size_term_at(resource, now)
     return [
         ThresholdInputs(
             datastore=resource.name,
             threshold_ms=resource.threshold,
-            points=tuple(window.normalized_point for window in windows),
+            points=tuple(window.normalized_point(size_term) for window in windows),
             same_disks=tuple(other.name for other in on_same_disks(resource)),
         )
     ]

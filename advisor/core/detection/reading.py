@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.core.detection.nic_signals import NicWindow
 from advisor.core.enumeration import listed
-from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES
+from advisor.core.iosize import SIZE_TERM_BYTES, size_costs
 from advisor.core.waterfill import Booleans, Floats
 
 UNMET_TOLERANCE = 0.05
@@ -71,6 +71,7 @@ class DatastoreColumns:
     of its device. `outstanding_io` were in flight on average, and some I/O was in flight during
     `busy_ratio` of the window. `throttled` means that our own limit held this host's I/O back
     and the latency includes that wait, so that it says nothing about the datastore.
+    `size_term_bytes` is that of the datastore, in all windows or in each, (windows, 1).
     """
 
     hosts: tuple[str, ...]
@@ -80,6 +81,7 @@ class DatastoreColumns:
     throttled: Booleans
     outstanding_io: Floats
     busy_ratio: Floats
+    size_term_bytes: Floats | float = SIZE_TERM_BYTES
 
     def __post_init__(self) -> None:
         _check_amounts(self, OF_A_HOST)
@@ -135,13 +137,13 @@ def datastore_readings(
     """The reading of each window of a datastore."""
     io_count = np.where(np.isnan(seen.io_count), 0.0, seen.io_count)
     timed_ms = np.where(seen.throttled, np.nan, seen.latency_ms)
-    costs = io_count * _size_costs(seen.mean_io_bytes)
+    size_cost = size_costs(seen.mean_io_bytes, seen.size_term_bytes)
     found = zip(
         ends,
         np.logical_or.reduce(~np.isnan(seen.io_count), axis=1).tolist(),
-        _numbers(normalized_latency_ms(timed_ms, seen.io_count, seen.mean_io_bytes)),
+        _numbers(normalized_latency_ms(timed_ms, seen.io_count, size_cost)),
         (in_order(io_count) / window_s).tolist(),
-        (in_order(costs) / window_s).tolist(),
+        (in_order(io_count * size_cost) / window_s).tolist(),
         np.logical_or.reduce(seen.throttled & (io_count > 0), axis=1).tolist(),
         _stalls(seen),
         strict=True,
@@ -161,14 +163,14 @@ def datastore_readings(
     ]
 
 
-def normalized_latency_ms(latency_ms: Floats, io_count: Floats, mean_io_bytes: Floats) -> Floats:
+def normalized_latency_ms(latency_ms: Floats, io_count: Floats, size_cost: Floats) -> Floats:
     """Mean latency over all I/Os of the hosts, converted to the reference I/O size, (windows).
 
-    The columns are (windows, hosts). I/Os without a latency are left out; NaN is no latency at
-    all. An unknown size counts as the reference size.
+    The columns are (windows, hosts); `size_cost` is as `size_costs` gives it. I/Os without a
+    latency are left out; NaN is no latency at all.
     """
     timed = ~(np.isnan(latency_ms) | np.isnan(io_count))
-    waited_ms = latency_ms / _size_costs(mean_io_bytes) * io_count
+    waited_ms = latency_ms / size_cost * io_count
     count = in_order(np.where(timed, io_count, 0.0))
     return in_order(np.where(timed, waited_ms, 0.0)) / np.where(count > 0, count, np.nan)
 
@@ -180,12 +182,6 @@ def in_order(columns: Floats) -> Floats:
     """
     total: Floats = columns.cumsum(axis=1)[:, -1:].sum(axis=1)
     return total
-
-
-def _size_costs(mean_io_bytes: Floats) -> Floats:
-    """The device time of an I/O of each size, in I/Os of the reference size."""
-    size = np.where(np.isnan(mean_io_bytes), REFERENCE_BYTES, mean_io_bytes)
-    return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
 
 
 def _gap(is_known: bool, load: float, is_held: bool) -> str:

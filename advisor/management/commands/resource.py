@@ -135,6 +135,8 @@ class Command(ProductCommand):
         for one in [] if as_json else found.devices:
             if one.burst is not None:
                 self.stdout.write(f"{one.host}:{one.device} {one.burst.text}")
+        if found.size_term is not None and not as_json:
+            self.stdout.write(f"{found.size_term.text}.")
 
     def _add(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
         traits = stated_kinds()[options["kind"]]

@@ -29,6 +29,7 @@ from advisor.queries.commitments import commitment_of
 from advisor.queries.device_figures import device_document, resource_devices
 from advisor.queries.full_days import full_day_plain
 from advisor.queries.resources import resource_line
+from advisor.queries.size_terms import size_term_facts
 from advisor.resource_kinds.registry import stated_kinds
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_HOST_NAME, LONGEST_RESOURCE_NAME
 from web.access import open_row
@@ -57,6 +58,17 @@ class Reached(Schema):
     host: HostName
     device: DeviceName
     queue_depth: int | None = None
+
+
+class SizeTerm(Schema):
+    """The size at which the transfer takes half of the device time; `since` null: the default."""
+
+    size_term_bytes: float
+    since: datetime | None
+    windows: int | None = Field(description="that it was learnt from")
+    reason: str = Field(description="why it is the default, or what it is better by")
+    next_bytes: float | None
+    next_since: datetime | None = Field(description="from when on next_bytes holds")
 
 
 class ResourceLine(Schema):
@@ -100,6 +112,7 @@ class ResourceDetail(ResourceLine):
     reservable: float | None
     pool_limits: float | None = Field(description="of its pools together")
     full_day: FullDay
+    size_term: SizeTerm | None = Field(description="of a datastore")
 
 
 class ResourcePage(Page):
@@ -341,4 +354,5 @@ def _detail(row: Resource, response: HttpResponse) -> dict[str, Any]:
         "reservable": commitment.reservable,
         "pool_limits": commitment.pool_limits,
         "full_day": full_day_plain(row),
+        "size_term": size_term_facts(row, now=now),
     }

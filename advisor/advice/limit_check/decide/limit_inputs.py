@@ -1,10 +1,11 @@
 """Limits of a workload's virtual disks on one datastore, and what was measured under them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import assert_never
 
-from advisor.core.iosize import counted_ios
+from advisor.core.canonical import ADDED
+from advisor.core.iosize import SIZE_TERM_BYTES, counted_ios
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.resource import IoCount, LimitScope
 
@@ -60,7 +61,8 @@ class LimitInputs:
     """All virtual disks that one workload has on one datastore; windows are aligned in time.
 
     Above `congestion_threshold_ms` of device latency the datastore itself may be what holds the
-    workload back; None means that the threshold is unknown.
+    workload back; None means that the threshold is unknown. `size_term_bytes` is that of the
+    datastore, in which latencies are told.
     """
 
     workload: str
@@ -69,8 +71,10 @@ class LimitInputs:
     count: IoCount
     vdisks: tuple[VdiskLimit, ...]
     congestion_threshold_ms: float | None = None
+    size_term_bytes: float = field(default=SIZE_TERM_BYTES, metadata=ADDED)
 
     def __post_init__(self) -> None:
+        check_positive("size_term_bytes", self.size_term_bytes)
         check_positive("congestion_threshold_ms", self.congestion_threshold_ms)
         names = sorted(one.vdisk for one in self.vdisks)
         if twice := [one for one, other in pairwise(names) if one == other]:

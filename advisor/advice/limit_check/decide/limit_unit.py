@@ -66,7 +66,7 @@ def unit_of(inputs: LimitInputs, vdisks: Sequence[VdiskLimit], name: str) -> Lim
         device_is_congested=_is_congested(
             [window for row in rows for window in row], inputs.congestion_threshold_ms
         ),
-        at_device=_at_device(rows),
+        at_device=_at_device(rows, inputs.size_term_bytes),
     )
 
 
@@ -100,7 +100,7 @@ def _any_waiting(backlogged: Sequence[bool | None]) -> bool | None:
     return None if None in backlogged else False
 
 
-def _at_device(rows: Sequence[Sequence[LimitWindow]]) -> float | None:
+def _at_device(rows: Sequence[Sequence[LimitWindow]], size_term: float) -> float | None:
     """N = X·R at the device, over the windows in which more was waiting."""
     found = []
     for row in rows:
@@ -110,7 +110,10 @@ def _at_device(rows: Sequence[Sequence[LimitWindow]]) -> float | None:
             return None
         found.append(
             sum(
-                one.iops * size_cost(one.mean_io_bytes) * (one.device_latency_ms or 0.0) / 1000
+                one.iops
+                * size_cost(one.mean_io_bytes, size_term_bytes=size_term)
+                * (one.device_latency_ms or 0.0)
+                / 1000
                 for one in row
             )
         )

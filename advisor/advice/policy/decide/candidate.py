@@ -201,7 +201,10 @@ def _io_costs(inputs: AdviceInputs) -> tuple[float, ...]:
     """Device time of a unit of each rate over that of the mean; all 1 where size costs nothing."""
     if not traits_of(inputs.kind).costs_by_size:
         return (1.0,) * len(inputs.allocations)
-    costs = [unit_cost(inputs.unit, allocation.mean_io_bytes) for allocation in inputs.allocations]
+    costs = [
+        unit_cost(inputs.unit, one.mean_io_bytes, size_term_bytes=inputs.size_term_bytes)
+        for one in inputs.allocations
+    ]
     rates = [
         allocation.congested.mean if allocation.active and allocation.congested else 0.0
         for allocation in inputs.allocations

@@ -17,6 +17,7 @@ from advisor.core.demand.latency import SeenLatency
 from advisor.core.detection.incident import Incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
+from advisor.core.iosize import SIZE_TERM_BYTES
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.pools import PoolTerms
 from advisor.core.resource import Tier, Unit, tier_shares
@@ -156,6 +157,7 @@ class AdviceInputs:
     I/Os; None on an uplink, where it was not measured, and in advice of former versions. `cause`
     None means that it was not studied: then whoever took more than was due to it is an aggressor.
     `pools_before` are the pools of the policy in force, `pools_after` those that are stated.
+    `size_term_bytes` is that of the datastore when the incident began.
     """
 
     resource: str
@@ -176,11 +178,13 @@ class AdviceInputs:
     cause: Cause | None = None
     pools_before: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
     pools_after: tuple[PoolTerms, ...] = field(default=(), metadata=ADDED)
+    size_term_bytes: float = field(default=SIZE_TERM_BYTES, metadata=ADDED)
 
     def __post_init__(self) -> None:
         traits_of(self.kind)
         check_positive("capacity", self.capacity)
         check_amount("reservable", self.reservable)
+        check_positive("size_term_bytes", self.size_term_bytes)
         check_aware("began_at", self.began_at)
         check_aware("ended_at", self.ended_at)
         if len({allocation.allocation for allocation in self.allocations}) < len(self.allocations):
