@@ -148,6 +148,7 @@ timescaledb: ## build TimescaleDB beside a private PostgreSQL; changes nothing o
 testbed: setup ## measure on real kernels what the agent must hold: a table, and plots in dist/testbed (ARGS="--json FILE")
 	@scripts/testbed
 	@scripts/kernels
+	@scripts/debian13 || echo "make testbed: goes on without a Debian 13 for the agent's package"
 	@$(BIN)/python -m bench.testbed --plots dist/testbed $(ARGS)
 
 lab: setup ## let policy advice predict what planted loads get on real kernels, measure it, and print the table (root; ARGS="--kind disk")

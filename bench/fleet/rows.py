@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 LARGE = 1_000.0
 """In a document, numbers from there on are whole."""
-_DRAWN = {"values", "course"}
+_LEFT_OUT_IF_EMPTY = {"values", "course", "part", "rung"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,7 @@ class Row:
     """One line of the table; `measured` None has its reason in `note`.
 
     Plots draw `values`, what is measured of each class, and `course`, that of each interval.
+    The testbed says which `part` of it the row is of, and on which `rung` that is measured.
     """
 
     what: str
@@ -31,6 +32,8 @@ class Row:
     note: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
     course: Sequence[float | None] = ()
+    part: str = ""
+    rung: str = ""
 
 
 def at_most(what: str, unit: str, limit: float, measured: float | None, note: str = "") -> Row:
@@ -55,21 +58,32 @@ def not_measured(what: str, unit: str, asked: str, why: str) -> Row:
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """Objects with the keys that every benchmark writes, the note, and what plots draw if any."""
+    """Objects with the keys that every benchmark writes, the note, and what else there is."""
     return [
-        {key: value for key, value in asdict(row).items() if value or key not in _DRAWN}
+        {
+            key: value
+            for key, value in asdict(row).items()
+            if value or key not in _LEFT_OUT_IF_EMPTY
+        }
         for row in rows
     ]
 
 
 def as_table(rows: Sequence[Row]) -> str:
-    """One line per row, in columns."""
-    cells = [("what", "unit", "asked", "measured", "holds", "note")]
-    cells += [
-        (row.what, row.unit, row.asked, _number(row.measured), _word(row), row.note)
-        for row in rows
-    ]
-    widths = [max(len(line[column]) for line in cells) for column in range(5)]
+    """One line per row, in columns; that of rungs is there if a row has one."""
+    columns: dict[str, Callable[[Row], str]] = {
+        "rung": lambda row: row.rung or "-",
+        "what": lambda row: row.what,
+        "unit": lambda row: row.unit,
+        "asked": lambda row: row.asked,
+        "measured": lambda row: _number(row.measured),
+        "holds": lambda row: "yes" if row.holds else "no",
+        "note": lambda row: row.note,
+    }
+    if not any(row.rung for row in rows):
+        del columns["rung"]
+    cells = [tuple(columns), *(tuple(show(row) for show in columns.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in list(zip(*cells, strict=True))[:-1]]
     return "\n".join(
         "  ".join(
             [*(text.ljust(width) for text, width in zip(line, widths, strict=False)), note]
@@ -95,10 +109,6 @@ def _measured(row: Row) -> str:
 
 def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.4g}"
-
-
-def _word(row: Row) -> str:
-    return "yes" if row.holds else "no"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """`python -m bench.testbed`: what the agent must hold on real kernels, and what it does hold.
 
-Storage runs in guests, in virtual time; it needs root, QEMU and the kernels of
-`make testbed-programs`, and two hosts with one datastore also PostgreSQL and valkey. Networks are
-namespaces on this machine's kernel, in real time, and need root. Looks at many control groups are
-taken of a tree of files.
+Each row says its rung. A: storage in guests, in virtual time; it needs root, QEMU and the kernels
+of `make testbed-programs`. B: network namespaces on this machine's kernel, in real time; they need
+root. C: two hosts with one datastore in a guest; they also need PostgreSQL and valkey. D: the
+agent's package on a Debian 13 in a guest; it also needs PostgreSQL. Looks at many control groups
+are taken of a tree of files, on no rung.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
-from bench.testbed import shared_datastore, storage, storage_pass, studies
+from bench.testbed import storage, storage_pass, studies, with_database
 from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.kept import keep, present_commit
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
 from bench.testbed.plots.files import write_plots
+from bench.testbed.rungs import Rung, on_rung
 from tests.testbed.programs import kernel_file, missing_for_guests
 from tests.testbed.storage.guest import KERNELS, Kernel
 
 WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
 GROUPS = {"storage": storage.PARTS, "network": network.PARTS}
 PARTS = (
-    *storage.PARTS, *network.PARTS, storage_pass.PART, shared_datastore.PART, studies.PART
+    *storage.PARTS, *network.PARTS, storage_pass.PART, *with_database.PARTS, studies.PART
 )  # fmt: skip
 
 
@@ -42,8 +44,7 @@ def main() -> None:
     rows = [*_storage(options, parts), *_network(options, parts)]
     if storage_pass.PART in parts:
         rows += storage_pass.storage_pass_rows()
-    if shared_datastore.PART in parts:
-        rows += shared_datastore.shared_datastore_rows(is_short=options.short)
+    rows += with_database.rows_with_database(parts, is_short=options.short)
     if studies.PART in parts:
         rows += studies.study_rows(rows)
     print(f"\n{as_table(rows)}")
@@ -128,7 +129,8 @@ def _measured(kernel: Kernel, effort: storage.Effort, parts: Sequence[str]) -> l
             traceback.print_exc()
             why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     if why is not None:
-        rows.append(not_measured(f"{what}, Linux {kernel.name}", unit, asked, why))
+        none = not_measured(f"{what}, Linux {kernel.name}", unit, asked, why)
+        rows += on_rung(Rung.STORAGE, "storage", [none])
     return rows
 
 

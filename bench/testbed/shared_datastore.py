@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.fleet.rows import Row, at_most, not_measured
-from bench.private_server import private_server
+from bench.fleet.rows import Row, at_most
 from bench.testbed.bounds import at_least
-from tests.testbed.programs import missing_for_guests
 from tests.testbed.shared_datastore import figures
 from tests.testbed.storage.guest import KERNELS, StorageGuest
 
@@ -22,16 +19,10 @@ SETTLED_S, BACK_S, LEAST_TOTAL = 20, 60, 0.9
 WHAT = "2 hosts, 12 + 4 workloads, tiers 4:2:1 with reservations"
 
 
-def shared_datastore_rows(*, is_short: bool) -> list[Row]:
-    """The rows, or the one that says why there are none."""
-    why = missing_for_guests()
-    if why is not None:
-        return [not_measured(f"{WHAT}: same class apart by", "ratio", f"<= {SAME:g}", why)]
-    # PostgreSQL's user must reach what is below.
-    with tempfile.TemporaryDirectory(prefix="sluice-testbed-") as folder:
-        Path(folder).chmod(0o755)
-        with _service(Path(folder)) as port:
-            return _rows(Path(folder), port, _steps(is_short=is_short))
+def shared_datastore_rows(folder: Path, *, is_short: bool) -> list[Row]:
+    """The rows; the database must be open, with its folder."""
+    with _service(folder) as port:
+        return _rows(folder, port, _steps(is_short=is_short))
 
 
 def _steps(*, is_short: bool) -> list[dict[str, Any]]:
@@ -55,27 +46,23 @@ def _steps(*, is_short: bool) -> list[dict[str, Any]]:
 
 @contextmanager
 def _service(folder: Path) -> Iterator[int]:
-    """The product's web server with its database and queue; its port."""
-    with private_server(folder, timescaledb=False, durable=False):
-        from django.db import connection
+    """The product's web server and queue; its port."""
+    from appliance.embedded.child import Child
+    from appliance.embedded.service_user import make_directory, service_user
+    from appliance.embedded.valkey import valkey_server
+    from config.paths import data_dir
+    from tests.ingest.wire import WebServer
 
-        from appliance.embedded.child import Child
-        from appliance.embedded.service_user import make_directory, service_user
-        from appliance.embedded.valkey import valkey_server
-        from config.paths import data_dir
-        from tests.ingest.wire import WebServer
-
-        data, user = data_dir(), service_user()
-        make_directory(data.valkey, user)
-        queue, server = Child(valkey_server(data, user)), WebServer(folder)
-        try:
-            queue.wait_until_ready()
-            server.start()
-            yield server.port
-        finally:
-            server.stop()
-            queue.stop()
-            connection.close()
+    data, user = data_dir(), service_user()
+    make_directory(data.valkey, user)
+    queue, server = Child(valkey_server(data, user)), WebServer(folder)
+    try:
+        queue.wait_until_ready()
+        server.start()
+        yield server.port
+    finally:
+        server.stop()
+        queue.stop()
 
 
 def _rows(folder: Path, port: int, steps: list[dict[str, Any]]) -> list[Row]:

@@ -17,6 +17,7 @@ from bench.testbed.intervals import (
     settled,
     total_ratio,
 )
+from bench.testbed.rungs import Rung, on_rung
 from bench.testbed.seen_capacity import seen_capacity_rows
 from tests.testbed.storage.guest import Kernel, StorageGuest
 from tests.testbed.storage.low_capacity import INTERVAL_S
@@ -46,6 +47,8 @@ WHOLE = Effort(seconds=10.0, rounds=ROUNDS)
 SHORT = Effort(seconds=4.0, rounds=1)
 
 
+DISK = "disk"
+"""Rows that every run has: what the disk does by itself."""
 PARTS = (
     "limit",
     "counted-limit",
@@ -78,14 +81,15 @@ def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterat
             # Last: its disks stay on top of the one that the others make anew.
             "seen-capacity": lambda: seen_capacity_rows(guest),
         }
-        yield from _on(release, rows)
+        yield from _of(release, DISK, rows)
         for part in PARTS:
             if part in parts:
-                yield from _on(release, measures[part]())
+                yield from _of(release, part, measures[part]())
 
 
-def _on(release: str, rows: Sequence[Row]) -> Iterator[Row]:
-    return (replace(row, what=f"{row.what}, Linux {release}") for row in rows)
+def _of(release: str, part: str, rows: Sequence[Row]) -> list[Row]:
+    named = (replace(row, what=f"{row.what}, Linux {release}") for row in rows)
+    return on_rung(Rung.STORAGE, part, named)
 
 
 def _capacity(guest: StorageGuest) -> tuple[float, str, list[Row]]:

@@ -1,6 +1,7 @@
 """The studies' experiments: which row repeats one on a real kernel, or why none does.
 
-A row of this part is a row of another part of the same run, with what the study printed beside it.
+A row of this part is a row of another part of the same run, with what the study printed beside it,
+and of that row's rung.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def study_rows(measured: Sequence[Row]) -> list[Row]:
 
     Where a row was measured on several kernels, the first one counts.
     """
-    return [_row(one, measured) for one in EXPERIMENTS]
+    return [replace(_row(one, measured), part=PART) for one in EXPERIMENTS]
 
 
 def _row(experiment: Experiment, measured: Sequence[Row]) -> Row:

@@ -76,7 +76,8 @@ def test_table_has_every_row_and_the_reason_where_nothing_can_be_measured(
     of_network = {row["what"]: row for row in found if row["note"] == WHY}
     assert {what: row["asked"] for what, row in of_network.items()} == ASKED
     for row in found:
-        assert set(row) == {"what", "unit", "asked", "measured", "holds", "note"}
+        assert set(row) == {"what", "unit", "asked", "measured", "holds", "note", "part", "rung"}
+        assert row["rung"] == "B"
         assert (row["measured"], row["holds"]) == (None, False)
     assert "host ping while all classes are full" in capsys.readouterr().out
 

@@ -20,10 +20,11 @@ from pytest_django import DjangoDbBlocker
 from accounts.models import JoinMode, Organisation, Runs
 from accounts.services.join_tokens import Terms, make_join_token
 from tests.testbed.package.fixed_signer import known_to_guests
+from tests.testbed.package.prepared import HOST_FILES, PORT, debian_root
 from tests.testbed.programs import debian13
-from tests.testbed.storage.guest import KERNELS, Root, StorageGuest
+from tests.testbed.storage.guest import KERNELS, StorageGuest
 from tests.testbed.storage.null_disk import NAME
-from tests.testbed.test_package import CAPACITY, CHECKOUT, HOST_FILES, PORT, holds_limit
+from tests.testbed.test_package import CAPACITY, holds_limit
 
 pytestmark = [
     pytest.mark.django_db,
@@ -76,13 +77,7 @@ def joined(
     folder = tmp_path_factory.mktemp("join")
     with django_db_blocker.unblock():
         files = answered(folder)
-    root = Root(
-        first=CHECKOUT / "tests/testbed/package/init",
-        python="/usr/bin/python3",
-        parameters=f"guest_debian={debian13()}",
-        prefix=HOST_FILES,
-    )
-    with StorageGuest(KERNELS[0], folder, root=root) as guest:
+    with StorageGuest(KERNELS[0], folder, root=debian_root()) as guest:
         seen: dict[str, Any] = guest.run(
             "tests.testbed.package.joins", port=PORT, capacity_iops=CAPACITY, **files
         )

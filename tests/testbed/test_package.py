@@ -11,14 +11,13 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.testbed.package.prepared import (
-    CHECKOUT,
-    HOST_FILES,
     PORT,
+    debian_root,
     lines_of_the_readme,
     prepare,
 )
 from tests.testbed.programs import debian13
-from tests.testbed.storage.guest import KERNELS, Root, StorageGuest
+from tests.testbed.storage.guest import KERNELS, StorageGuest
 from tests.testbed.storage.null_disk import NAME
 
 pytestmark = [
@@ -52,13 +51,7 @@ def life(
     folder = tmp_path_factory.mktemp("package")
     with django_db_blocker.unblock():
         prepared = prepare(folder)
-    root = Root(
-        first=CHECKOUT / "tests/testbed/package/init",
-        python="/usr/bin/python3",
-        parameters=f"guest_debian={debian13()}",
-        prefix=HOST_FILES,
-    )
-    with StorageGuest(KERNELS[0], folder, root=root) as guest:
+    with StorageGuest(KERNELS[0], folder, root=debian_root()) as guest:
         seen: dict[str, Any] = guest.run(
             "tests.testbed.package.life",
             folder=prepared.folder,

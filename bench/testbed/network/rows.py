@@ -18,6 +18,7 @@ from bench.testbed.network.part import Effort, Part
 from bench.testbed.network.pools import POOLS
 from bench.testbed.network.study import STUDY
 from bench.testbed.network.web_pair import WEB_PAIR
+from bench.testbed.rungs import Rung, on_rung
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
 
@@ -49,7 +50,8 @@ def network_rows(effort: Effort, parts: Sequence[str]) -> Iterator[Row]:
     why = missing_for_networks()
     for part in ALL:
         if part.name in parts:
-            yield from _rows(part, effort) if why is None else _open(part, why)
+            rows = _rows(part, effort) if why is None else _open(part, why)
+            yield from on_rung(Rung.NETWORK, part.name, rows)
 
 
 def _rows(part: Part, effort: Effort) -> Sequence[Row]:

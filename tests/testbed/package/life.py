@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -34,12 +34,29 @@ STATE = Path("/var/lib/sluice-enforcer")
 # Less than a quarter of the disk, which each unit would get anyhow.
 LIMIT_IOPS = 400.0
 SHORT_LEASE = timedelta(seconds=20)
+RESERVED_RATIO = 0.6
+STEPS = (
+    "shares",
+    "reservation",
+    "limit",
+    "hanging",
+    "upgraded",
+    "cannot start",
+    "in force again",
+    "purged",
+)
 
 
 def run(
-    *, folder: str, lines: list[str], port: int, key: str, capacity_iops: float
+    *,
+    folder: str,
+    lines: list[str],
+    port: int,
+    key: str,
+    capacity_iops: float,
+    steps: Sequence[str] = STEPS,
 ) -> dict[str, Any]:
-    """What was seen at each step, by its name.
+    """What was seen at each of these steps, by its name.
 
     The lines are those that install and start the agent, run in the folder of the package. The
     service listens at this port, and signs with this key.
@@ -58,18 +75,19 @@ def run(
     with listening(service, port=port):
         said["said"] = [typed(line, folder) for line in enrol]
         said["started"] = state_of_the_agent()
-        for name, step in (
-            ("shares", lambda: _shares(service, disk, capacity_iops)),
-            ("reservation", lambda: _reservation(service, disk, capacity_iops)),
-            ("limit", lambda: _limit(service, disk, capacity_iops)),
-            ("hanging", lambda: new_process(_signal("STOP"), look_s=1.0)),
-            ("upgraded", lambda: new_process(lambda: typed(install, folder))),
-            ("cannot start", lambda: _cannot_start(service, capacity_iops)),
-            ("in force again", lambda: _in_force(service, capacity_iops)),
-            ("purged", _purged),
-        ):
+        play: dict[str, Callable[[], object]] = {
+            "shares": lambda: _shares(service, disk, capacity_iops),
+            "reservation": lambda: _reservation(service, disk, capacity_iops),
+            "limit": lambda: _limit(service, disk, capacity_iops),
+            "hanging": lambda: new_process(_signal("STOP"), look_s=1.0),
+            "upgraded": lambda: new_process(lambda: typed(install, folder)),
+            "cannot start": lambda: _cannot_start(service, capacity_iops),
+            "in force again": lambda: _in_force(service, capacity_iops),
+            "purged": _purged,
+        }
+        for name in steps:
             print(f"step: {name}", file=sys.stderr, flush=True)
-            said[name] = step()
+            said[name] = play[name]()
     said["left behind"] = [str(place) for place in (CONFIGURATION.parent, STATE) if place.exists()]
     return said
 
@@ -86,7 +104,7 @@ def _shares(service: Service, disk: str, capacity_iops: float) -> list[float]:
 
 
 def _reservation(service: Service, disk: str, capacity_iops: float) -> list[float]:
-    reserved = 0.6 * capacity_iops
+    reserved = RESERVED_RATIO * capacity_iops
     rest = (capacity_iops - reserved) / 3
     wishes = [_wish(place, entitlement=rest) for place in (1, 2, 3)]
     wishes.append(_wish(0, reservation=reserved, entitlement=reserved))

@@ -14,6 +14,8 @@ import enforcers
 from accounts.models import Organisation
 from enforcers.version import VERSION
 from tests.testbed.package.fixed_signer import known_to_guests
+from tests.testbed.programs import debian13
+from tests.testbed.storage.guest import Root
 from tests.testbed.storage.null_disk import NAME
 
 CHECKOUT = Path(enforcers.__file__).parents[1]
@@ -49,6 +51,16 @@ def lines_of_the_readme() -> list[str]:
         assert any(written in line for line in lines), written
         lines = [line.replace(written, meant) for line in lines]
     return lines
+
+
+def debian_root() -> Root:
+    """A guest's root that is Debian 13, as it is before anything is installed."""
+    return Root(
+        first=CHECKOUT / "tests/testbed/package/init",
+        python="/usr/bin/python3",
+        parameters=f"guest_debian={debian13()}",
+        prefix=HOST_FILES,
+    )
 
 
 def prepare(folder: Path) -> Prepared:
