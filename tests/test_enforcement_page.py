@@ -56,4 +56,4 @@ def test_named_tests_and_parts_of_the_testbed_exist(mark: str) -> None:
 def test_few_statements_are_untested() -> None:
     found = [mark for mark in marks() if mark.startswith(UNTESTED)]
 
-    assert len(found) <= 6
+    assert len(found) <= 3

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from enforcers.contract import Outcome
+from enforcers.contract import Outcome, PolicyDocument
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
@@ -16,11 +16,22 @@ POLICY = document(group(FIRST, reservation=800.0), *(group(name) for name in NAM
 
 
 class Host:
-    """Four groups, the first with 800 of 2000, and counters that a test moves on."""
+    """Four groups, the first with 800 of 2000, and counters that a test moves on.
+
+    A kernel that does not show how long a group waited has no `cost.wait` in its lines.
+    """
 
     def __init__(
-        self, folder: Path, *, tracks: bool = True, models: frozenset[str] = frozenset()
+        self,
+        folder: Path,
+        *,
+        tracks: bool = True,
+        models: frozenset[str] = frozenset(),
+        policy: PolicyDocument = POLICY,
+        shows_waiting: bool = True,
     ) -> None:
+        self._policy = policy
+        self._shows_waiting = shows_waiting
         self.cgroups = FakeCgroups(folder / "root", iocost=False)
         for name in NAMES:
             self.cgroups.add_group(name)
@@ -41,7 +52,7 @@ class Host:
         self._show()
 
     def run_pass(self) -> dict[str, Outcome]:
-        result = self.rig.enforcement.run(POLICY, previous=None, now_s=self.now_s)
+        result = self.rig.enforcement.run(self._policy, previous=None, now_s=self.now_s)
         return {item.allocation.selector.value: item.outcome for item in result.enforced}
 
     def second(self, ios: dict[str, int], waits: tuple[str, ...] = ()) -> None:
@@ -73,8 +84,9 @@ class Host:
         rows = {name: (self._ios[name], self._waited_us[name]) for name in NAMES}
         everybody = tuple(map(sum, zip(*rows.values(), strict=True)))
         for name, (ios, waited_us) in {**rows, PARENT: everybody}.items():
-            line = f"8:0 rbytes=0 wbytes=0 rios={ios} wios=0 cost.usage=1 cost.wait={waited_us}\n"
-            self.cgroups.put(f"{MOUNT}{name}/io.stat", line)
+            line = f"8:0 rbytes=0 wbytes=0 rios={ios} wios=0 cost.usage=1"
+            waited = f" cost.wait={waited_us}" if self._shows_waiting else ""
+            self.cgroups.put(f"{MOUNT}{name}/io.stat", f"{line}{waited}\n")
 
 
 def idle_host(folder: Path) -> Host:

@@ -39,6 +39,24 @@ def test_reservation_that_pauses_is_there_when_it_comes_back(host: Host) -> None
     assert host.parts(*NAMES)[0] == pytest.approx(0.4, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("shows_waiting", "parts"),
+    [(True, [0.5, 0.5]), (False, [2 / 3, 1 / 3])],
+    ids=["shown", "not shown"],
+)
+def test_weights_stay_those_of_all_where_the_kernel_does_not_show_who_waits(
+    tmp_path: Path, shows_waiting: bool, parts: list[float]
+) -> None:
+    host = Host(tmp_path, shows_waiting=shows_waiting)
+    host.run_pass()
+
+    for _ in range(4):
+        host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+
+    # 800 and 400 of four that want all; two alone are equals, whom the reservation binds no more.
+    assert host.parts(*NAMES[:2]) == pytest.approx(parts, abs=0.005)
+
+
 def test_nothing_is_written_while_nobody_waits(host: Host) -> None:
     before = len(host.cgroups.writes)
 

@@ -8,7 +8,7 @@ import pytest
 from enforcers.contract import CorrectedModel, Outcome, Unit
 from tests.enforcers.fake_cgroups import MOUNT
 from tests.enforcers.mechanisms.balanced_host import FIRST, NAMES, POLICY, Host, idle_host
-from tests.enforcers.policies import document, group
+from tests.enforcers.policies import datastore, document, group
 
 
 @pytest.fixture
@@ -74,6 +74,21 @@ def keep_up(host: Host, seconds: int, *, waits: tuple[str, ...] = tuple(NAMES)) 
     for _ in range(seconds):
         host.disk(ios=model_iops(host), queue=2)
         host.second(dict.fromkeys(NAMES, model_iops(host) // 4), waits=waits)
+
+
+@pytest.mark.parametrize(("capacity", "risen"), [(40.0, 40), (60.0, 61)])
+def test_model_below_50_iops_stays_for_a_step_is_less_than_a_whole_number(
+    tmp_path: Path, capacity: float, risen: int
+) -> None:
+    groups = [group(FIRST, shares=200), *(group(name) for name in NAMES[1:])]
+    policy = document(*groups, resources=(datastore(capacity=capacity),))
+    host = Host(tmp_path, policy=policy)
+    host.run_pass()
+
+    keep_up(host, 7)
+
+    # 1 % more would be 40.4, and 60.6.
+    assert model_iops(host) == risen
 
 
 def test_model_rises_by_a_percent_each_four_seconds_while_the_device_keeps_up(
