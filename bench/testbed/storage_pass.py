@@ -29,7 +29,10 @@ _PARENT = "/machine.slice"
 _NAMES = [f"{_PARENT}/vm{number}" for number in range(WORKLOADS)]
 _PERIOD_S = 0.5
 _ASKED = Asked(
-    what="agent with 200 workloads, CPU of a pass on storage", unit="ms", word="<=", bound=15
+    what="agent with 200 workloads, CPU of a pass on storage, on a tree of files",
+    unit="ms",
+    word="<=",
+    bound=15,
 )
 
 

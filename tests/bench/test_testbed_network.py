@@ -37,9 +37,11 @@ ASKED = {
     "pool with a reservation of 50 of 94 Mbit/s, one of two members sends beside ten times "
     "its shares, below by": "<= 0.02",
     "pools with shares 2:1, one sender beside three, off by": "<= 0.05",
-    "host ping while all classes are full, p99 beyond 1.15 x unloaded": "<= 2",
-    "own ping of a workload limited to 1 Mbit/s, p50": "<= 40",
-    "reserved workload's ping beside 12 bulk senders, p50 beside unloaded": "<= 1.15",
+    "host ping while all classes are full, packets of one frame, p99 beyond 1.15 x "
+    "unloaded": "<= 2",
+    "own ping of a workload limited to 1 Mbit/s, packets of one frame, p50": "<= 40",
+    "reserved workload's ping beside 12 bulk senders, packets of one frame, p50 beside "
+    "unloaded": "<= 1.15",
     "NetIOC study, experiment 2: a reserved web server's mean response beside 12 bulk senders, "
     "beside unloaded": "<= 1.15",
     "change of policy under load, lost of a paced flow below its reservation": "<= 0",
@@ -150,7 +152,7 @@ def test_each_workload_and_each_kind_has_a_reservation_of_its_own() -> None:
 def test_look_at_200_control_groups_writes_the_weights_of_those_who_wait() -> None:
     (row,) = storage_pass.storage_pass_rows()
 
-    assert row.what == "agent with 200 workloads, CPU of a pass on storage"
+    assert row.what == "agent with 200 workloads, CPU of a pass on storage, on a tree of files"
     assert row.asked == "<= 15"
     assert row.measured is not None
     assert row.measured > 0

@@ -46,7 +46,7 @@ _SHARES = Asked(
     what="NFS : migration of the host at shares 2:1, off by", unit="ratio", word="<=", bound=0.05
 )
 _PING = Asked(
-    what="host ping while all classes are full, p99 beyond 1.15 x unloaded",
+    what="host ping while all classes are full, packets of one frame, p99 beyond 1.15 x unloaded",
     unit="ms",
     word="<=",
     bound=2,

@@ -15,10 +15,14 @@ RESERVED_BITS_PER_S = 5e6
 BULK_SENDERS = 12
 NEAR = "10.77.1.1"
 _LIMITED = Asked(
-    what="own ping of a workload limited to 1 Mbit/s, p50", unit="ms", word="<=", bound=40
+    what="own ping of a workload limited to 1 Mbit/s, packets of one frame, p50",
+    unit="ms",
+    word="<=",
+    bound=40,
 )
 _RESERVED = Asked(
-    what="reserved workload's ping beside 12 bulk senders, p50 beside unloaded",
+    what="reserved workload's ping beside 12 bulk senders, packets of one frame, "
+    "p50 beside unloaded",
     unit="ratio",
     word="<=",
     bound=1.15,
