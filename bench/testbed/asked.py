@@ -8,17 +8,24 @@ from operator import ge, le, lt
 
 from bench.fleet.rows import Row, not_measured
 
-_HOLDS: Mapping[str, Callable[[float, float], bool]] = {"<=": le, "<": lt, ">=": ge}
+_HOLDS: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": le,
+    "<": lt,
+    ">=": ge,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A row to come: its bound is `word`, one of `<=`, `<` and `>=`, and a number in the unit."""
+    """A row to come: its bound is `word`, one of `<=`, `<` and `>=`, and a number in the unit.
+
+    Without a word nothing is asked, and the row holds once something was measured.
+    """
 
     what: str
     unit: str
-    word: str
-    bound: float
+    word: str = ""
+    bound: float = 0.0
 
     def row(self, measured: float, note: str = "") -> Row:
         """The row with what was measured."""
@@ -27,7 +34,7 @@ class Asked:
             unit=self.unit,
             asked=self._text,
             measured=measured,
-            holds=_HOLDS[self.word](measured, self.bound),
+            holds=not self.word or _HOLDS[self.word](measured, self.bound),
             note=note,
         )
 
@@ -37,4 +44,4 @@ class Asked:
 
     @property
     def _text(self) -> str:
-        return f"{self.word} {self.bound:g}"
+        return f"{self.word} {self.bound:g}" if self.word else ""

@@ -50,6 +50,9 @@ ASKED = {
     "CPU of a packet of a workload, 25 workloads, BPF beside u32": "<= 1.1",
     "CPU of a packet of a workload, 200 workloads, BPF beside u32": "<= 0.95",
     "CPU of a packet of the host itself, 200 workloads, BPF beside u32": "<= 0.8",
+    "CPU of a packet of a workload, 1 workloads, HTB beside pfifo": "",
+    "CPU of a packet of a workload, 25 workloads, HTB beside pfifo": "",
+    "CPU of a packet of a workload, 200 workloads, HTB beside pfifo": "",
     "200 workloads, first policy": "<= 0.3",
     "200 workloads, change of every limit": "<= 0.1",
     "200 workloads, change of every limit, old and new together": "<= 0.02",
@@ -117,6 +120,13 @@ def test_row_holds_up_to_its_bound(word: str, holding: float, beyond: float) -> 
     assert not asked.row(beyond).holds
     assert not asked.open_row("no root").holds
     assert asked.row(beyond).asked == asked.open_row("no root").asked == f"{word} 2"
+
+
+def test_row_of_which_nothing_is_asked_holds_once_it_was_measured() -> None:
+    asked = Asked(what="a", unit="ratio")
+
+    assert (asked.row(7.0).asked, asked.row(7.0).holds) == ("", True)
+    assert not asked.open_row("no root").holds
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""What it costs a packet to find its class, by u32 filters and by the BPF program.
+"""What it costs a packet to find its class, by u32 filters and by the BPF program, and HTB itself.
 
 Small datagrams leave the host: from one source address after the other, each of which is a
 workload's, and from the host's own, which no workload claims. The link is faster than they are, so
-nothing waits; the other end drops them at once. All set-ups stand beside one another and take
-turns, and of each the middle batch counts, in the sender's own CPU time.
+nothing waits; the other end drops them at once. Beside the agent's trees stands a plain pfifo,
+which has no classes. All set-ups stand beside one another and take turns, and of each the middle
+batch counts, in the sender's own CPU time.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -69,15 +71,23 @@ print(json.dumps(times_ns))
 """
 
 
+class _Way(StrEnum):
+    """How packets find their class; by a pfifo in place of HTB none has one."""
+
+    U32 = "u32"
+    BPF = "BPF"
+    PFIFO = "pfifo"
+
+
 @dataclass(frozen=True, slots=True)
 class _SetUp:
-    """So many workloads, told by u32 or by BPF."""
+    """So many workloads, told this way."""
 
     count: int
-    by_u32: bool
+    way: _Way
 
     def __str__(self) -> str:
-        return f"{'u32' if self.by_u32 else 'BPF'}-{self.count}"
+        return f"{self.way}-{self.count}"
 
     @property
     def addresses(self) -> list[str]:
@@ -85,10 +95,10 @@ class _SetUp:
         return [f"10.88.0.{number}" for number in range(1, self.count + 1)]
 
 
-_SET_UPS = tuple(_SetUp(count, by_u32) for count in COUNTS for by_u32 in (True, False))
+_SET_UPS = tuple(_SetUp(count, way) for count in COUNTS for way in _Way)
 _CLAIMED, _UNCLAIMED = "of a workload", "of the host itself"
 _ASKED = {
-    (where, count): Asked(
+    (where, count, _Way.U32): Asked(
         what=f"CPU of a packet {where}, {count} workloads, BPF beside u32",
         unit="ratio",
         word="<=",
@@ -100,7 +110,13 @@ _ASKED = {
         (_CLAIMED, 200, 0.95),
         (_UNCLAIMED, 200, 0.8),
     )
+} | {
+    (_CLAIMED, count, _Way.PFIFO): Asked(
+        what=f"CPU of a packet {_CLAIMED}, {count} workloads, HTB beside pfifo", unit="ratio"
+    )
+    for count in COUNTS
 }
+"""By whose packets they are, the workloads, and the way that the program is set beside."""
 
 
 def _measure(effort: Effort) -> list[Row]:
@@ -120,15 +136,21 @@ def _measure(effort: Effort) -> list[Row]:
                 claimed[one] += _send(own, one.addresses)
                 unclaimed[one] += _send(own, [_HOST_ADDRESS])
     times_ns = {_CLAIMED: claimed, _UNCLAIMED: unclaimed}
-    return [_row(asked, count, times_ns[where]) for (where, count), asked in _ASKED.items()]
+    return [
+        _row(asked, times_ns[where], _SetUp(count, beside))
+        for (where, count, beside), asked in _ASKED.items()
+    ]
 
 
 def _prepare(built: Network, set_up: _SetUp, folder: Path) -> None:
     lines = [f"addr add {address}/32 dev up0" for address in set_up.addresses]
     lines.append(f"neigh replace {SINK_ADDRESS} lladdr {_NOWHERE} dev up0")
     built.runner.run(["ip", "-batch", "-"], stdin="\n".join(lines) + "\n")
+    if set_up.way is _Way.PFIFO:
+        built.runner.run(["tc", "qdisc", "replace", "dev", "up0", "root", "pfifo"])
+        return
     folder.mkdir()
-    rig = start_rig(folder, built.runner, by_u32=set_up.by_u32)
+    rig = start_rig(folder, built.runner, by_u32=set_up.way is _Way.U32)
     own = [_from(number, address) for number, address in enumerate(set_up.addresses)]
     if rig.apply("tc_htb", desired(uplink(capacity=LINK_BITS_PER_S), *own)).changes:
         raise RuntimeError(f"{set_up} is not in force")
@@ -143,11 +165,10 @@ def _send(built: Network, addresses: Sequence[str]) -> Sequence[float]:
     return [float(value) for value in json.loads(shown)]
 
 
-def _row(asked: Asked, count: int, times_ns: Mapping[_SetUp, Sequence[float]]) -> Row:
-    by_u32, by_program = (
-        statistics.median(times_ns[_SetUp(count, is_u32)]) for is_u32 in (True, False)
-    )
-    return asked.row(by_program / by_u32, f"{by_program:.0f} and {by_u32:.0f} ns")
+def _row(asked: Asked, times_ns: Mapping[_SetUp, Sequence[float]], beside: _SetUp) -> Row:
+    by_program = statistics.median(times_ns[_SetUp(beside.count, _Way.BPF)])
+    other = statistics.median(times_ns[beside])
+    return asked.row(by_program / other, f"{by_program:.0f} and {other:.0f} ns")
 
 
 CLASSIFY = Part(name="classify", asked=tuple(_ASKED.values()), measure=_measure)

@@ -57,10 +57,14 @@ def _web_server() -> list[Place]:
 
 def _scheduler_cost() -> list[Place]:
     name, what = "netioc-scheduler-cost", "CPU utilisation against the default scheduler, {load}"
-    loads = ("below 25 VMs, least", "below 25 VMs, most", "100 VMs")
+    # The study's load, and how many workloads are beside it here.
+    loads = {"below 25 VMs, least": 1, "below 25 VMs, most": 25, "100 VMs": 200}
     return [
-        Place(bar=Bar(label=load, study=1 + printed(name, what, load) / 100), what=name)
-        for load in loads
+        Place(
+            bar=Bar(label=f"{load}; ours: {count}", study=1 + printed(name, what, load) / 100),
+            what=f"{name}, workloads: {count}",
+        )
+        for load, count in loads.items()
     ]
 
 
