@@ -4,13 +4,15 @@ Each row says its rung. A: storage in guests, in virtual time; it needs root, QE
 of `make testbed-programs`. B: network namespaces on this machine's kernel, in real time; they need
 root. C: two hosts with one datastore in a guest; they also need PostgreSQL and valkey. D: the
 agent's package on a Debian 13 in a guest; it also needs PostgreSQL. Looks at many control groups
-are taken of a tree of files, on no rung.
+are taken of a tree of files, and QEMU holds a limit in a process of this machine: both are on no
+rung.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -19,9 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
-from bench.testbed import storage, storage_pass, studies, with_database
+from bench.testbed import qemu, storage, storage_pass, studies, with_database
 from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.kept import keep, present_commit
+from bench.testbed.musts import misses
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
 from bench.testbed.plots.files import write_plots
@@ -32,18 +35,21 @@ from tests.testbed.storage.guest import KERNELS, Kernel
 WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
 GROUPS = {"storage": storage.PARTS, "network": network.PARTS}
 PARTS = (
-    *storage.PARTS, *network.PARTS, storage_pass.PART, *with_database.PARTS, studies.PART
+    *storage.PARTS, *network.PARTS, storage_pass.PART, qemu.PART, *with_database.PARTS,
+    studies.PART,
 )  # fmt: skip
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table; status 1 where a row that must hold does not."""
     options = _options()
     clean_up_when_told_to_end()
-    parts = [part for name in options.parts for part in GROUPS.get(name, (name,))]
+    parts = _parts(options.parts)
     rows = [*_storage(options, parts), *_network(options, parts)]
     if storage_pass.PART in parts:
         rows += storage_pass.storage_pass_rows()
+    if qemu.PART in parts:
+        rows += qemu.qemu_rows()
     rows += with_database.rows_with_database(parts, is_short=options.short)
     if studies.PART in parts:
         rows += studies.study_rows(rows)
@@ -55,6 +61,13 @@ def main() -> None:
     if options.plots:
         written = write_plots(options.plots, rows)
         print(f"plots beside the studies' numbers: {len(written)} SVG files in {options.plots}")
+    missed = misses(rows, _parts(options.must), GROUPS)
+    if missed:
+        sys.exit("\n".join(["must hold and does not:", *missed]))
+
+
+def _parts(names: Sequence[str]) -> list[str]:
+    return [part for name in names for part in GROUPS.get(name, (name,))]
 
 
 def _options() -> argparse.Namespace:
@@ -78,6 +91,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=PARTS,
                         metavar="PART",
                         help=f"what is measured, of {', '.join((*GROUPS, *PARTS))}")  # fmt: skip
+    parser.add_argument("--must", nargs="+", choices=(*GROUPS, *PARTS), default=(),
+                        metavar="PART",
+                        help="status 1 where a row of one of them does not hold")  # fmt: skip
     parser.add_argument("--short", action="store_true", help="few seconds of everything")
     parser.add_argument(
         "--agent-s",

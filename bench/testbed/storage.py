@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ MODEL_ERROR = 1.3
 LOW_IOPS, RISING_S, RISEN_S = 1800.0, 88.0, 52.0
 ROUNDS = 7  # of 31 settled intervals each, so that there are more than 200
 TRIALS = "tests.testbed.storage"
-READS = {"reads": 1.0, "writes": 0.0, "70:30": 0.7}
+READS = {"reads": 1.0, "writes": 0.0}
+MIXED = {"70:30": 0.7}
 WORKERS = (1, 2, 4)
 
 
@@ -51,6 +52,7 @@ DISK = "disk"
 """Rows that every run has: what the disk does by itself."""
 PARTS = (
     "limit",
+    "mixed-limit",
     "counted-limit",
     "grip",
     "shares",
@@ -70,7 +72,8 @@ def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterat
     ):
         capacity, release, rows = _capacity(guest)
         measures = {
-            "limit": lambda: _limit(guest, effort),
+            "limit": lambda: _limit(guest, effort, READS),
+            "mixed-limit": lambda: _limit(guest, effort, MIXED),
             "counted-limit": lambda: _counted_limit(guest, effort),
             "grip": lambda: _grip(guest),
             "shares": lambda: _shares(guest, effort, capacity),
@@ -102,13 +105,13 @@ def _capacity(guest: StorageGuest) -> tuple[float, str, list[Row]]:
     return total, said["kernel"].partition("+")[0], rows
 
 
-def _limit(guest: StorageGuest, effort: Effort) -> list[Row]:
-    cases = [(name, workers) for name in READS for workers in WORKERS]
+def _limit(guest: StorageGuest, effort: Effort, loads: Mapping[str, float]) -> list[Row]:
+    cases = [(name, workers) for name in loads for workers in WORKERS]
     said = guest.run(
         f"{TRIALS}.limit",
         capacity_iops=IOPS,
         limit_iops=LIMIT,
-        cases=[(READS[name], workers) for name, workers in cases],
+        cases=[(loads[name], workers) for name, workers in cases],
         seconds=effort.seconds,
     )
     return [
@@ -131,7 +134,7 @@ def _counted_limit(guest: StorageGuest, effort: Effort) -> list[Row]:
         "all": [{}, {}],
         "all and 125": [{}, {"outstanding": 1}],
     }
-    mixed: dict[str, Any] = {"block_bytes": 65536, "read_ratio": READS["70:30"]}
+    mixed: dict[str, Any] = {"block_bytes": 65536, "read_ratio": MIXED["70:30"]}
     sizes: dict[str, dict[str, Any]] = {
         "16 KiB": {},
         "64 KiB": {"block_bytes": 65536},

@@ -19,7 +19,7 @@ from tests.enforcers.recorded_runner import RecordedRunner
 from tests.enforcers.rig import Rig, start_rig
 from tests.testbed.failing_pass import Host, Kernel, failing_pass, other_calls
 from tests.testbed.struck import CALLS, ERROR, KILL, SOCKET_CALLS
-from tests.testbed.test_qemu_throttle import DISKS, Qemu, start
+from tests.testbed.throttled_qemu import DISKS, Qemu, start
 
 pytestmark = [
     pytest.mark.root,
