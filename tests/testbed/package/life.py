@@ -24,7 +24,7 @@ from tests.testbed.package.units import (
     state_of_the_agent,
     typed,
 )
-from tests.testbed.storage.agent import Service, Wish, listening
+from tests.testbed.storage.agent import LEASE, Service, Wish, listening
 from tests.testbed.storage.groups import counts, folder
 from tests.testbed.storage.load import Load, running
 from tests.testbed.storage.null_disk import PLACE, make_disk
@@ -118,9 +118,9 @@ def _limit(service: Service, disk: str, capacity_iops: float) -> dict[str, Any]:
     return {"iops": _rates(disk)[0], "outcomes": service.outcomes(), "limits": limits()}
 
 
-def publish_limit(service: Service, capacity_iops: float, **asked: timedelta) -> None:
+def publish_limit(service: Service, capacity_iops: float, lease: timedelta = LEASE) -> None:
     """Limit the first unit, and wait until that is enforced."""
-    service.publish(_wish(0, limit=LIMIT_IOPS), capacity_iops=capacity_iops, **asked)
+    service.publish(_wish(0, limit=LIMIT_IOPS), capacity_iops=capacity_iops, lease=lease)
     service.wait_until_enforced()
 
 
