@@ -20,7 +20,7 @@ PATTERNS = (
     "docs/*.md",
     "docs/decisions/*.md",
     "advisor/advice/*/README.md",
-    "bench/README.md",
+    "bench/*.md",
     "enforcers/README.md",
     "enforcers/mechanisms/*/README.md",
     "helm/*/README.md",
