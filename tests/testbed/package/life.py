@@ -26,6 +26,7 @@ from tests.testbed.package.units import (
 )
 from tests.testbed.storage.agent import LEASE, Service, Wish, listening
 from tests.testbed.storage.groups import counts, folder
+from tests.testbed.storage.kept_busy import kept_busy
 from tests.testbed.storage.load import Load, running
 from tests.testbed.storage.null_disk import PLACE, make_disk
 
@@ -62,18 +63,17 @@ def run(
     service listens at this port, and signs with this key.
     """
     disk = make_disk(iops=capacity_iops)
-    for unit in UNITS:
-        do(
-            "systemd-run", "--quiet", "--slice=machine.slice", f"--unit={unit}",
-            "--property=IOAccounting=yes", "sleep", "infinity",
-        )  # fmt: skip
-    said: dict[str, Any] = {"found": limits()}
     install, *enrol = lines
-    typed(install, folder)
+    # Whoever starts or installs something waits for files, in which time would run off.
+    with kept_busy():
+        _start_units()
+        said: dict[str, Any] = {"found": limits()}
+        typed(install, folder)
     said["before it is enrolled"] = state_of_the_agent()
     service = Service(key=key.encode())
     with listening(service, port=port):
-        said["said"] = [typed(line, folder) for line in enrol]
+        with kept_busy():
+            said["said"] = [typed(line, folder) for line in enrol]
         said["started"] = state_of_the_agent()
         play: dict[str, Callable[[], object]] = {
             "shares": lambda: _shares(service, disk, capacity_iops),
@@ -90,6 +90,14 @@ def run(
             said[name] = play[name]()
     said["left behind"] = [str(place) for place in (CONFIGURATION.parent, STATE) if place.exists()]
     return said
+
+
+def _start_units() -> None:
+    for unit in UNITS:
+        do(
+            "systemd-run", "--quiet", "--slice=machine.slice", f"--unit={unit}",
+            "--property=IOAccounting=yes", "sleep", "infinity",
+        )  # fmt: skip
 
 
 def _wish(place: int, **asked: Any) -> Wish:

@@ -30,8 +30,9 @@ def serve(port: Path) -> None:
 def _answer(order: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"answer": importlib.import_module(order["module"]).run(**order["arguments"])}
-    except Exception:  # noqa: BLE001  (whatever it is, who gave the order reads it)
-        return {"error": traceback.format_exc()}
+    except Exception as error:  # noqa: BLE001  (whatever it is, who gave the order reads it)
+        # First what a row of the testbed has room for.
+        return {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
 
 
 def _write(line: Any, said: dict[str, Any]) -> None:
