@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from enforcers.contract import POOL, CorrectedModel, Outcome, PolicyDocument
@@ -177,6 +177,8 @@ class Enforcement:
                 continue
             settled = self._settled_as(target, desired)
             former = self._last.get(target, fallback.get(target, nothing))
+            if target not in self._last and former == desired:
+                desired = replace(desired, is_resumed=True)
             attempt = self._attempt(target, desired, former, now_s)
             enforced += results(desired, attempt, settled)
             is_changed = is_changed or bool(attempt.made)

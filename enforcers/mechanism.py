@@ -46,12 +46,16 @@ class HostAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """What one device shall enforce; no allocations means: as it was found."""
+    """What one device shall enforce; no allocations means: as it was found.
+
+    `is_resumed`: an agent before this one has had the very same in force.
+    """
 
     device: str
     spec: ResourceSpec | None
     allocations: tuple[Allocation, ...]
     pools: tuple[Pool, ...] = ()
+    is_resumed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

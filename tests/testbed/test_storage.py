@@ -172,6 +172,7 @@ def test_no_io_is_lost_while_a_new_version_of_the_agent_takes_over(guest: Storag
     # Two changes, and four seconds after each.
     assert said["submitted"] > 2 * 4 * 400
     assert (said["ended"], said["failed"]) == (said["submitted"], 0)
+    assert said["is_audit_same"]
     # Where no agent is there the part of the reads stands that it set last; all are reads.
     assert said["between"] == pytest.approx([400.0, 400.0], rel=0.2)
     assert said["iops"] == pytest.approx(400.0, rel=0.03)

@@ -31,6 +31,7 @@ from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
 from enforcers.mechanisms.cgroup_io.finding import Finding
 from enforcers.mechanisms.cgroup_io.fixes import fixes
+from enforcers.mechanisms.cgroup_io.left_standing import left_parts, left_weights
 from enforcers.mechanisms.cgroup_io.lent_parts import Parts, lent_parts, parts_in_kernel
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING, located
 from enforcers.mechanisms.cgroup_io.observed import (
@@ -111,8 +112,14 @@ class CgroupIo:
             return observed
         if self._may_resume(desired.spec, observed):
             observed = replace(observed, standing=ownership.resumed(desired.spec, observed))
-        limits = {**self._lent(desired, desired.spec, observed), **observed.standing.limits}
-        return replace(observed, standing=replace(observed.standing, limits=limits))
+        standing = observed.standing
+        if desired.is_resumed and not self._follows(observed.device):
+            standing = _left(desired, desired.spec, observed)
+        limits = {**self._lent(desired, desired.spec, observed), **standing.limits}
+        return replace(observed, standing=replace(standing, limits=limits))
+
+    def _follows(self, device: str) -> bool:
+        return self._followed is not None and device in self._followed
 
     def _lent(
         self, desired: Desired, spec: ResourceSpec, observed: IoObserved
@@ -120,7 +127,7 @@ class CgroupIo:
         """What stands of limits that other hosts hold too; nothing where nobody is told."""
         if self._post is None or spec.unit is Unit.BITS_PER_S:
             return {}
-        if self._followed is not None and observed.device in self._followed:
+        if self._followed is not None and self._follows(observed.device):
             standing = self._followed.limits(observed.device)
         else:
             standing = parts_in_kernel(observed)
@@ -130,7 +137,7 @@ class CgroupIo:
         """Whether this agent has not followed the device, which may have a part of a datastore."""
         return (
             self._post is not None
-            and (self._followed is None or observed.device not in self._followed)
+            and not self._follows(observed.device)
             and spec.unit is Unit.IOPS
             and shortfalls.obstacle(spec, observed) is None
         )
@@ -276,6 +283,18 @@ class CgroupIo:
             notes=notes,
             ownership=decided,
         )
+
+
+def _left(desired: Desired, spec: ResourceSpec, observed: IoObserved) -> Standing:
+    """With what an agent before this one has left in force of the very same policy."""
+    if spec.unit is Unit.BITS_PER_S:
+        return observed.standing
+    items = located(desired.allocations, observed.places)
+    return replace(
+        observed.standing,
+        limits=left_parts(items, spec.unit, observed),
+        weights=left_weights(items, observed),
+    )
 
 
 def _asks_for_weights(spec: ResourceSpec, allocations: Sequence[Allocation]) -> bool:

@@ -18,7 +18,10 @@ from tests.testbed.storage.null_disk import NAME, PLACE, make_disk
 
 
 def run(*, capacity_iops: float, limit_iops: float, changes: int) -> dict[str, Any]:
-    """What became of each I/O, the rate meanwhile, and the reads open where no agent was."""
+    """What became of each I/O, the rate meanwhile, and the reads open where no agent was.
+
+    `is_audit_same`: no change left a line in the audit log.
+    """
     number = make_disk(iops=capacity_iops)
     limited, other = make_groups(2)
     service = Service()
@@ -29,7 +32,8 @@ def run(*, capacity_iops: float, limit_iops: float, changes: int) -> dict[str, A
         service.publish(Wish(group=limited, limit=limit_iops), capacity_iops=capacity_iops)
         agent = _start(configuration)
         service.wait_until_enforced()
-        between = []
+        audit = configuration.parent / "state/audit.jsonl"
+        first, between = audit.read_text(), []
         with (
             running(Load(group=other, disk=PLACE)),
             counted(Load(group=limited, disk=PLACE)) as tally,
@@ -44,10 +48,12 @@ def run(*, capacity_iops: float, limit_iops: float, changes: int) -> dict[str, A
                 service.wait_until_enforced()
                 time.sleep(4)
             iops = counts([limited], number).rates(before)[limited]
+        is_audit_same = audit.read_text() == first
         _end(agent, signal.SIGTERM)
     return {
         "iops": iops,
         "between": between,
+        "is_audit_same": is_audit_same,
         "submitted": tally.submitted,
         "ended": tally.ended,
         "failed": tally.failed,
