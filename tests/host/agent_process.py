@@ -28,21 +28,30 @@ DEADLINE_S = 30.0
 class Host:
     """An agent process and its service in the host's namespace.
 
-    `python` begins the agent's command line: an interpreter with its modules.
+    `python` begins the agent's command line: an interpreter with its modules. With `is_tls` the
+    service speaks HTTPS, by a certificate of its own that the agent is told of.
     """
 
     python: Sequence[str] = (sys.executable, "-m", "enforcers")
 
     def __init__(
-        self, network: Network, folder: Path, *, tc_htb: str = 'interfaces = ["up0"]'
+        self,
+        network: Network,
+        folder: Path,
+        *,
+        tc_htb: str = 'interfaces = ["up0"]',
+        is_tls: bool = False,
     ) -> None:
         self.network = network
+        self._is_tls = is_tls
         self._tc_htb = tc_htb
         self.folder = folder
         self.agent: subprocess.Popen[bytes] | None = None
         for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
             (folder / name).write_bytes(secret)
             (folder / name).chmod(0o600)
+        if is_tls:
+            _certify(folder / "server.pem")
         self.configure()
         code = (
             f"import runpy, sys; sys.argv[1:] = ['{PORT}', '{folder}']; "
@@ -54,11 +63,16 @@ class Host:
         keys = {"host": "h1", "state_dir": "state", "poll_s": 0.3, "report_s": 2.0, **agent}
         lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
         (self.folder / "agent.toml").write_text(
-            "\n".join(["[agent]", *lines])
-            + f'\n[server]\nurl = "http://127.0.0.1:{PORT}"\ntoken_file = "token"\n'
+            "\n".join(["[agent]", *lines]) + f"\n[server]\n{self._url()}"
+            'token_file = "token"\n'
             'signing_key_file = "signing-key"\ntimeout_s = 2.0\n'
             f"[tc_htb]\n{self._tc_htb}\n"
         )
+
+    def _url(self) -> str:
+        if self._is_tls:
+            return f'url = "https://127.0.0.1:{PORT}"\nca_file = "server.pem"\n'
+        return f'url = "http://127.0.0.1:{PORT}"\n'
 
     def publish(
         self,
@@ -125,3 +139,13 @@ class Host:
 
     def log(self) -> str:
         return (self.folder / "agent.log").read_text()
+
+
+def _certify(place: Path) -> None:
+    """A key and a certificate for the loopback, signed by itself, in one file."""
+    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-keyout", str(place), "-out", f"{place}.certificate"]
+    subprocess.run(["openssl", "req", *kind, *name, *files], check=True, capture_output=True)
+    with place.open("ab") as file:
+        file.write(Path(f"{place}.certificate").read_bytes())

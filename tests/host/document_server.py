@@ -4,10 +4,12 @@
 
 FOLDER/document is answered to every pull, status 503 if it is not there; reports become
 FOLDER/report-0001 and so on. Where FOLDER/lease-s has a number of seconds, the lease is renewed
-each 30th part of it, half a minute at most, as by a service.
+each 30th part of it, half a minute at most, as by a service. Where FOLDER has a certificate and
+its key, `server.pem`, it speaks TLS.
 """
 
 import socketserver
+import ssl
 import sys
 import time
 from dataclasses import replace
@@ -61,5 +63,9 @@ def renewed(document: bytes) -> bytes:
 
 
 with socketserver.TCPServer(("127.0.0.1", int(sys.argv[1])), Service) as server:
+    if (FOLDER / "server.pem").exists():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(FOLDER / "server.pem")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     print("ready", flush=True)
     server.serve_forever()

@@ -39,6 +39,10 @@ _CPU = Asked(
     bound=0.3,
 )
 _MEMORY = Asked(what="agent with 200 workloads, resident memory", unit="MB", word="<", bound=30)
+_MEMORY_TLS = Asked(
+    what="agent with 200 workloads, resident memory over HTTPS", unit="MB", word="<", bound=30
+)
+TLS_S = 5.0
 _POOLS = Asked(
     what="agent with 200 workloads in 10 pools with shares, CPU of a core",
     unit="%",
@@ -48,13 +52,24 @@ _POOLS = Asked(
 
 
 def _measure(effort: Effort) -> list[Row]:
-    return [*_alone(effort), _in_pools()]
+    return [*_alone(effort), _over_https(), _in_pools()]
 
 
 def _alone(effort: Effort) -> list[Row]:
-    own = LINK / 2 / WORKLOADS
-    with _running(*(vnic(n, own, limit=LINK) for n in range(1, WORKLOADS + 1))) as agent:
+    with _running(*_everybody()) as agent:
         return _costs(agent, effort.agent_s)
+
+
+def _over_https() -> Row:
+    with _running(*_everybody(), is_tls=True) as agent:
+        # Its second round comes with a connection of its own, as each later one does.
+        time.sleep(POLL_S + TLS_S)
+        return _MEMORY_TLS.row(_memory_mb(agent.pid, "VmRSS"), _highest(agent))
+
+
+def _everybody() -> list[Allocation]:
+    own = LINK / 2 / WORKLOADS
+    return [vnic(n, own, limit=LINK) for n in range(1, WORKLOADS + 1)]
 
 
 def _in_pools() -> Row:
@@ -71,12 +86,12 @@ def _in_pools() -> Row:
 
 @contextmanager
 def _running(
-    *allocations: Allocation, pools: tuple[Pool, ...] = ()
+    *allocations: Allocation, pools: tuple[Pool, ...] = (), is_tls: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     with network(0) as built, TemporaryDirectory(prefix="sluice-testbed-") as folder:
         lines = [f"link add p{n} type veth peer name e{n}" for n in range(1, WORKLOADS + 1)]
         built.runner.run(["ip", "-batch", "-"], stdin="\n".join(lines) + "\n")
-        running = Host(built, Path(folder))
+        running = Host(built, Path(folder), is_tls=is_tls)
         running.python = _as_packaged()
         running.configure(poll_s=POLL_S, report_s=REPORT_S)
         running.renew_leases(LEASE_S)
@@ -104,11 +119,14 @@ def _is_enforcing(report: ComplianceReport) -> bool:
 
 def _costs(agent: subprocess.Popen[bytes], window_s: float) -> list[Row]:
     cpu_s, took_s = _cpu_in(agent, window_s)
-    memory = {name: _memory_mb(agent.pid, name) for name in ("VmRSS", "VmHWM")}
     return [
         _CPU.row(cpu_s / took_s * 100, f"{cpu_s:.2f} s of CPU in {took_s:.0f} s"),
-        _MEMORY.row(memory["VmRSS"], f"at most {memory['VmHWM']:.1f} since its start"),
+        _MEMORY.row(_memory_mb(agent.pid, "VmRSS"), _highest(agent)),
     ]
+
+
+def _highest(agent: subprocess.Popen[bytes]) -> str:
+    return f"at most {_memory_mb(agent.pid, 'VmHWM'):.1f} since its start"
 
 
 def _cpu_in(agent: subprocess.Popen[bytes], window_s: float) -> tuple[float, float]:
@@ -130,4 +148,4 @@ def _memory_mb(pid: int, name: str) -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
-AGENT_COST = Part(name="agent-cost", asked=[_CPU, _MEMORY, _POOLS], measure=_measure)
+AGENT_COST = Part(name="agent-cost", asked=[_CPU, _MEMORY, _MEMORY_TLS, _POOLS], measure=_measure)
