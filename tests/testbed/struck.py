@@ -21,6 +21,8 @@ CALLS = ("write", "rename", "fsync", "ftruncate")
 SOCKET_CALLS = ("sendto", "recvfrom")
 """By which it speaks with another process, where the work does."""
 ERROR, KILL = "error=EIO", "signal=KILL"
+OTHER_ERRORS = tuple(f"error={name}" for name in ("EBUSY", "EINVAL", "ENOSPC", "ENODEV"))
+"""What control files, disks that are gone and full ones answer besides."""
 _CHANGING = "/^(p?write|rename|.*sync|truncate|ftruncate|send|recv)"
 _DEADLINE_S = 60.0
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.testbed.storage.guest import KERNELS, StorageGuest
-from tests.testbed.struck import CALLS, ERROR, KILL
+from tests.testbed.struck import CALLS, ERROR, KILL, OTHER_ERRORS
 
 pytestmark = [
     pytest.mark.root,
@@ -41,11 +41,17 @@ def each_call(
     return [one.pop("kernel") for one in said["calls"]], said["calls"]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("call", "fault"),
+    [
+        *((call, ERROR) for call in CALLS),
+        *(pytest.param("write", fault, marks=pytest.mark.long) for fault in OTHER_ERRORS),
+    ],
+)
 def test_control_files_are_those_of_one_policy_whichever_call_fails(
-    guest: StorageGuest, call: str
+    guest: StorageGuest, call: str, fault: str
 ) -> None:
-    kernels, others = each_call(guest, call, ERROR)
+    kernels, others = each_call(guest, call, fault)
 
     assert set(kernels) <= {"old", "new"}
     assert [one for one in others if not all(one.values())] == []
