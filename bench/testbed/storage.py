@@ -24,6 +24,8 @@ from tests.testbed.storage.low_capacity import INTERVAL_S
 
 IOPS = 2000.0
 LIMIT = 500.0
+# Of these the kernel lets 70 and 110 through: whole I/Os in each slice of 100 ms.
+ROUNDED = {79: 70, 118: 110}
 RESERVATION = 800.0
 SHARES = (300, 100, 100, 100, 100, 100, 100, 100)
 MODEL_ERROR = 1.3
@@ -53,6 +55,7 @@ DISK = "disk"
 PARTS = (
     "limit",
     "mixed-limit",
+    "rounded-limit",
     "counted-limit",
     "grip",
     "shares",
@@ -74,6 +77,7 @@ def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterat
         measures = {
             "limit": lambda: _limit(guest, effort, READS),
             "mixed-limit": lambda: _limit(guest, effort, MIXED),
+            "rounded-limit": lambda: _rounded_limit(guest, effort),
             "counted-limit": lambda: _counted_limit(guest, effort),
             "grip": lambda: _grip(guest),
             "shares": lambda: _shares(guest, effort, capacity),
@@ -124,6 +128,29 @@ def _limit(guest: StorageGuest, effort: Effort, loads: Mapping[str, float]) -> l
             note=_words(said, "vm1"),
         )
         for (name, workers), measured in zip(cases, said["iops"], strict=True)
+    ]
+
+
+def _rounded_limit(guest: StorageGuest, effort: Effort) -> list[Row]:
+    """Limits that are no multiple of 10, with the agent and without."""
+    said = guest.run(
+        f"{TRIALS}.rounded_limit",
+        capacity_iops=IOPS,
+        limits_iops=list(ROUNDED),
+        # The slice that the agent leaves is 1 % in 10 s.
+        seconds=max(effort.seconds, 10.0),
+    )
+    rows = zip(ROUNDED, said["kernel"], said["agent"], strict=True)
+    return [
+        within(
+            f"limit {limit}, reads",
+            "IOPS",
+            wanted=float(limit),
+            tolerance_ratio=0.02,
+            measured=by_agent,
+            note=f"io.max {limit} without the agent: {by_kernel:.1f}",
+        )
+        for limit, by_kernel, by_agent in rows
     ]
 
 

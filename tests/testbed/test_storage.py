@@ -179,6 +179,55 @@ def test_no_io_is_lost_while_a_new_version_of_the_agent_takes_over(guest: Storag
 
 
 @on_first_kernel
+def test_limit_that_is_no_multiple_of_ten_is_what_it_says(guest: StorageGuest) -> None:
+    said = guest.run(f"{TRIALS}.rounded_limit", capacity_iops=CAPACITY, limits_iops=[79, 118])
+
+    # A slice of 100 ms lets whole I/Os through.
+    assert said["kernel"] == pytest.approx([70.0, 110.0], rel=0.02)
+    # The agent leaves a slice, 8 and 12 I/Os, which are 1 % of those of 10 s.
+    assert said["agent"] == pytest.approx([79.0, 118.0], rel=0.03)
+
+
+def modules_of(guest: StorageGuest) -> str:
+    return str(kernel_file(guest.kernel.name, "disks"))
+
+
+WHY_WEIGHTLESS = {
+    "device mapper (dm-delay)": "{} has no request queue of its own, which iocost needs; "
+    "name the disks below it",
+    "loop device": "{} is a loop device, whose I/O waits in the disk of /dev/nullb0 anyway; "
+    "name that disk instead",
+}
+
+
+@on_first_kernel
+@pytest.mark.parametrize("kind", WHY_WEIGHTLESS)
+def test_disk_that_has_no_shares_has_its_limit_and_the_reason(
+    guest: StorageGuest, kind: str
+) -> None:
+    said = guest.run(
+        f"{TRIALS}.refused_kinds", kind=kind, modules=modules_of(guest), limit_iops=500.0
+    )
+
+    outcome, reason = said["outcomes"]["vm1"]
+    assert outcome == "ineffective"
+    assert WHY_WEIGHTLESS[kind].format(said["number"]) in reason
+    assert said["iocost"][0] == said["iocost"][1]
+    assert said["iops"] == pytest.approx(500.0, rel=0.01)
+    assert said["left"] == ""
+
+
+@on_first_kernel
+def test_disk_that_is_deleted_is_told_and_the_agent_goes_on(guest: StorageGuest) -> None:
+    said = guest.run(f"{TRIALS}.deleted_disk", modules=modules_of(guest), limit_iops=500.0)
+
+    assert said["there"]["vm1"][0] in IN_FORCE
+    assert said["iops"] == pytest.approx(500.0, rel=0.02)
+    assert said["gone"]["vm1"][0] == "unsupported", said["gone"]
+    assert said["left"] == ""
+
+
+@on_first_kernel
 def test_limit_of_500_per_32_kib_lets_250_of_64_kib_through(guest: StorageGuest) -> None:
     said = guest.run(
         f"{TRIALS}.counted_limit",

@@ -78,9 +78,10 @@ def _signed(document: PolicyDocument, key: bytes) -> PolicyDocument:
 class Service:
     """Signs documents as the product does, and keeps the reports."""
 
-    def __init__(self, *, key: bytes = _KEY) -> None:
+    def __init__(self, *, key: bytes = _KEY, device: str = NAME) -> None:
         self.document = b""
         self._key = key
+        self._device = device
         self.reports: list[ComplianceReport] = []
         self._revision = 0
 
@@ -100,7 +101,7 @@ class Service:
             issued_at=now,
             expires_at=now + lease,
             dry_run=False,
-            resources=(_resource(capacity_iops, divides=divides),),
+            resources=(_resource(self._device, capacity_iops, divides=divides),),
             allocations=tuple(_allocation(wish) for wish in wishes),
         )
         self.document = encode_document(_signed(document, self._key))
@@ -139,15 +140,21 @@ class Service:
 
 @contextmanager
 def agent(
-    *, keeps_iocost: bool = False, tracks_capacity: bool = False, report_s: float = POLL_S
+    *,
+    keeps_iocost: bool = False,
+    tracks_capacity: bool = False,
+    report_s: float = POLL_S,
+    device: str = NAME,
 ) -> Iterator[Service]:
     """The agent's process, from its start until it has put the kernel back as it was found."""
-    service = Service()
+    service = Service(device=device)
     with listening(service) as port:
-        iocost = {"keep_iocost" if keeps_iocost else "capacity_is_measured": [NAME]}
+        iocost = {"keep_iocost" if keeps_iocost else "capacity_is_measured": [device]}
         if tracks_capacity:
-            iocost["track_capacity"] = [NAME]
-        configuration = configure(Path(mkdtemp(prefix="agent-")), port, iocost, report_s=report_s)
+            iocost["track_capacity"] = [device]
+        configuration = configure(
+            Path(mkdtemp(prefix="agent-")), port, iocost, report_s=report_s, device=device
+        )
         process = subprocess.Popen(
             [sys.executable, "-m", "enforcers", "run", "--config", configuration]
         )
@@ -158,11 +165,11 @@ def agent(
             process.wait()
 
 
-def _resource(capacity_iops: float, *, divides: bool) -> ResourceSpec:
+def _resource(device: str, capacity_iops: float, *, divides: bool) -> ResourceSpec:
     return ResourceSpec(
         name="disk",
         kind=ResourceKind.DATASTORE,
-        device=NAME,
+        device=device,
         capacity=capacity_iops,
         unit=Unit.IOPS,
         mode=ReservationMode.FLOOR,
@@ -189,7 +196,12 @@ def _allocation(wish: Wish) -> Allocation:
 
 
 def configure(
-    folder: Path, port: int, iocost: Mapping[str, Sequence[str]], *, report_s: float = POLL_S
+    folder: Path,
+    port: int,
+    iocost: Mapping[str, Sequence[str]],
+    *,
+    report_s: float = POLL_S,
+    device: str = NAME,
 ) -> Path:
     """Write what enrolling a host writes, and give the place of the configuration."""
     for name, secret in (("token", _TOKEN.encode()), ("signing-key", _KEY)):
@@ -201,7 +213,7 @@ def configure(
         f"poll_s = {report_s}\nreport_s = {report_s}\n"
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
         'token_file = "token"\nsigning_key_file = "signing-key"\n'
-        f'[cgroup_io]\nsubtrees = ["{PARENT}"]\ndevices = ["{NAME}"]\n'
+        f'[cgroup_io]\nsubtrees = ["{PARENT}"]\ndevices = ["{device}"]\n'
         + "".join(f"{key} = {json.dumps(names)}\n" for key, names in iocost.items())
     )
     return configuration
