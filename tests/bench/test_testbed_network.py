@@ -58,6 +58,7 @@ ASKED = {
     "200 workloads, change of every limit, old and new together": "<= 0.02",
     "agent with 200 workloads, CPU of a core at a poll each 10 s": "< 0.3",
     "agent with 200 workloads, resident memory": "< 30",
+    "agent with 200 workloads, resident memory over HTTPS": "< 30",
     "agent with 200 workloads in 10 pools with shares, CPU of a core": "< 3",
 }
 
