@@ -222,7 +222,9 @@ until grep -q 'Ctrl-C stops' "$said"; do
 done
 echo "ping $(answer /ping), health $(answer /health)"
 for status in proc/[0-9]*/status; do
-    if grep -qE '^(/usr/lib/sluice|postgres|valkey)' "${status%status}cmdline"; then
+    # The program alone: this shell has the same words among its arguments.
+    if tr '\\0' '\\n' <"${status%status}cmdline" | head -n 1 \\
+            | grep -qE '^(/usr/lib/sluice|postgres|valkey)'; then
         sed -n 's/^Uid:/uid/p' "$status"
     fi
 done | sort -u
