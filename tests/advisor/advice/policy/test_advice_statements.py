@@ -23,8 +23,9 @@ from tests.advisor.scenario import NOW
 from tests.web.fleet import empty_fleet
 from tests.web.many_allocations import shared_datastore, shared_uplink
 
-MOST_STATEMENTS = {shared_datastore: 9, shared_uplink: 10}
-"""With one for all samples that are not sealed yet, and on an uplink one for its pools."""
+MOST_STATEMENTS = {shared_datastore: 10, shared_uplink: 10}
+"""With one for all samples that are not sealed yet, one for the size terms of a datastore, and on
+an uplink one for its pools."""
 
 pytestmark = pytest.mark.django_db
 
