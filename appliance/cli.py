@@ -91,6 +91,11 @@ REFUSED = {"status": StatusExit.NO_ANSWER}
 """The exit status of a command that could not do its work; 1 for all others."""
 HELP_WORDS = ("--help", "-h", "help")
 SQLSTATE_UNDEFINED_TABLE = "42P01"
+REFUSED_BY_NUMPY = "NumPy was built with baseline optimizations"
+OLD_PROCESSOR = (
+    "this processor is older than x86-64-v2, which NumPy needs; a virtual machine needs another "
+    "processor type, such as x86-64-v2-AES or host"
+)
 
 
 def main() -> None:
@@ -175,6 +180,10 @@ def run_command(arguments: Sequence[str]) -> int:
         return _refuse("the database has no tables yet; create them with: sluice migrate", refused)
     except (SettingError, ImproperlyConfigured) as error:
         return _refuse(str(error), refused)
+    except RuntimeError as error:
+        if REFUSED_BY_NUMPY not in str(error):
+            raise
+        return _refuse(OLD_PROCESSOR, refused)
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, as shells count
     return 0

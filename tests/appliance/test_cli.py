@@ -148,3 +148,17 @@ def test_unknown_command_suggests_the_nearest():
 
     assert done.returncode == 1
     assert "Did you mean status?" in done.stderr
+
+
+def test_processor_that_is_too_old_is_told_in_one_line(tmp_path):
+    # What NumPy 2 says on QEMU's processor qemu64, word for word.
+    (tmp_path / "numpy.py").write_text(
+        "raise RuntimeError('NumPy was built with baseline optimizations: \\n(X86_V2) but your '"
+        " 'machine doesn\\'t support:\\n(X86_V2).')"
+    )
+
+    done = sluice("status", PYTHONPATH=str(tmp_path))
+
+    assert done.returncode == 4
+    assert done.stderr.startswith("sluice: this processor is older than x86-64-v2")
+    assert "Traceback" not in done.stderr
