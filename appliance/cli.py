@@ -180,10 +180,6 @@ def run_command(arguments: Sequence[str]) -> int:
         return _refuse("the database has no tables yet; create them with: sluice migrate", refused)
     except (SettingError, ImproperlyConfigured) as error:
         return _refuse(str(error), refused)
-    except RuntimeError as error:
-        if REFUSED_BY_NUMPY not in str(error):
-            raise
-        return _refuse(OLD_PROCESSOR, refused)
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, as shells count
     return 0
@@ -208,9 +204,14 @@ def _run_elsewhere(arguments: Sequence[str]) -> int | None:
 def _execute(arguments: Sequence[str]) -> None:
     """Run a management command so that its refusal reaches the caller as an exception."""
     import django
-    from django.core.management import ManagementUtility
+    from django.core.management import CommandError, ManagementUtility
 
-    django.setup()
+    try:
+        django.setup()
+    except RuntimeError as error:
+        if REFUSED_BY_NUMPY not in str(error):
+            raise
+        raise CommandError(OLD_PROCESSOR) from error
     name, *rest = arguments
     command = ManagementUtility(["sluice", *arguments]).fetch_command(name)
     # Without it Django itself prints a CommandError and ends the process. It comes first, because
