@@ -14,7 +14,6 @@ import argparse
 import json
 import sys
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
 from bench.testbed import qemu, storage, storage_pass, studies, with_database
+from bench.testbed.asked import why_nothing
 from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.kept import keep, present_commit
 from bench.testbed.musts import misses
@@ -142,8 +142,7 @@ def _measured(kernel: Kernel, effort: storage.Effort, parts: Sequence[str]) -> l
                 rows.append(row)
                 print(as_document([row]), flush=True)
         except Exception as error:  # noqa: BLE001  (one kernel must not cost the others' rows)
-            traceback.print_exc()
-            why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            why = why_nothing(error)
     if why is not None:
         none = not_measured(f"{what}, Linux {kernel.name}", unit, asked, why)
         rows += on_rung(Rung.STORAGE, "storage", [none])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import ge, le, lt
+from textwrap import shorten
 
 from bench.fleet.rows import Row, not_measured
 
@@ -13,6 +15,7 @@ _HOLDS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lt,
     ">=": ge,
 }
+LONGEST_REASON = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +48,10 @@ class Asked:
     @property
     def _text(self) -> str:
         return f"{self.word} {self.bound:g}" if self.word else ""
+
+
+def why_nothing(error: Exception) -> str:
+    """What a row says of the error that it was not measured for; all of it is printed."""
+    traceback.print_exception(error)
+    said = shorten(str(error), LONGEST_REASON, placeholder=" ...")
+    return f"{type(error).__name__}: {said}"

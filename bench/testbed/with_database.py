@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from textwrap import shorten
 
 from bench.fleet.rows import Row, not_measured
 from bench.private_server import private_server
 from bench.testbed import package, shared_datastore
+from bench.testbed.asked import why_nothing
 from bench.testbed.rungs import Rung, on_rung
 from tests.testbed.programs import missing_for_guests
 
 RUNGS = {package.PART: Rung.PACKAGE, shared_datastore.PART: Rung.TWO_HOSTS}
 PARTS = tuple(RUNGS)
-LONGEST_REASON = 160
 
 
 def rows_with_database(parts: Sequence[str], *, is_short: bool) -> list[Row]:
@@ -53,9 +51,7 @@ def _measured(part: str, measure: Callable[[], Sequence[Row]]) -> list[Row]:
     try:
         return on_rung(RUNGS[part], part, measure())
     except Exception as error:  # noqa: BLE001  (one part must not cost the others' rows)
-        traceback.print_exc()
-        said = shorten(str(error), LONGEST_REASON, placeholder=" ...")
-        return _none(part, f"{type(error).__name__}: {said}")
+        return _none(part, why_nothing(error))
 
 
 def _none(part: str, why: str) -> list[Row]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Iterator, Sequence
-from textwrap import shorten
 
 from bench.fleet.rows import Row
+from bench.testbed.asked import why_nothing
 from bench.testbed.network.agent_cost import AGENT_COST
 from bench.testbed.network.change import CHANGE
 from bench.testbed.network.classify import CLASSIFY
@@ -34,7 +33,6 @@ ALL = (
     MANY,
     AGENT_COST,
 )
-LONGEST_REASON = 160
 PARTS = tuple(part.name for part in ALL)
 
 
@@ -58,9 +56,7 @@ def _rows(part: Part, effort: Effort) -> Sequence[Row]:
     try:
         return part.measure(effort)
     except Exception as error:  # noqa: BLE001  (one part must not cost the others' rows)
-        traceback.print_exc()
-        said = shorten(str(error), LONGEST_REASON, placeholder=" ...")
-        return _open(part, f"{type(error).__name__}: {said}")
+        return _open(part, why_nothing(error))
 
 
 def _open(part: Part, why: str) -> Sequence[Row]:
