@@ -250,7 +250,7 @@ def test_page_and_commands_say_the_size_term_and_why(
     page = client.get(f"/resources/{lun.pk}/?part=devices", headers={"HX-Request": "true"})
     call_command("resource", "devices", "lun", organisation="acme", stdout=output)
 
-    assert f"<p>{words}</p>" in page.content.decode()
+    assert f"<p>{words} " in page.content.decode()
     assert words in output.getvalue()
 
 
