@@ -5,8 +5,9 @@ A thread reads a body as it comes, so eight slow senders would leave none for an
 
 from __future__ import annotations
 
-from collections.abc import Collection, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Hashable, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -22,7 +23,8 @@ from ingest.asgi import (
 )
 from ingest.slow_bodies import Pace
 from ingest.turns import NoTurnError, Turns
-from ingest.write_app import send_answer
+from ingest.write_app import OWNER, send_answer
+from ingest.write_queue import MOST_OF_ONE_RATIO
 
 IN_MEMORY_BYTES = 64 * 1024
 """A longer body goes to a file; a shorter one always has room."""
@@ -33,10 +35,24 @@ _PART_BYTES = 256 * 1024
 
 @dataclass(slots=True)
 class Room:
-    """What bodies in files take of a process, in bytes."""
+    """What bodies in files take of a process, in bytes; of one organisation half at most."""
 
     most: int = ROOM_BYTES
     taken: int = 0
+    of: Counter[Hashable] = field(default_factory=Counter)
+
+    def has(self, size: int, owner: Hashable | None) -> bool:
+        """Whether so much more can be kept."""
+        of_owner = 0 if owner is None else self.of[owner] + size
+        return self.taken + size <= self.most and of_owner <= self.most * MOST_OF_ONE_RATIO
+
+    def take(self, size: int, owner: Hashable | None) -> None:
+        """Keep so much more, or less if it is below 0."""
+        self.taken += size
+        if owner is not None:
+            self.of[owner] += size
+            if self.of[owner] <= 0:
+                del self.of[owner]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +105,7 @@ class WholeRequests:
             if not more:
                 async with turns.turn(receive):
                     return await self._application(scope, _Kept(first, None), send)
-            with _Body(kind.room) as body:
+            with _Body(kind.room, scope.get(OWNER)) as body:
                 await _fill(body, first, receive, longest_bytes=kind.longest_bytes)
                 async with turns.turn(receive):
                     return await self._application(scope, _Kept(b"", body.file), send)
@@ -137,8 +153,8 @@ def _busy(error: NoTurnError) -> _Refused:
 class _Body:
     """A body while it comes; its file is gone afterwards."""
 
-    def __init__(self, room: Room) -> None:
-        self._room, self._taken = room, 0
+    def __init__(self, room: Room, owner: Hashable | None) -> None:
+        self._room, self._owner, self._taken = room, owner, 0
         self.size = 0
         self.file: IO[bytes] = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
 
@@ -146,17 +162,17 @@ class _Body:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._room.taken -= self._taken
+        self._room.take(-self._taken, self._owner)
         self.file.close()
 
     def add(self, part: bytes) -> None:
         """Keep one more part; raises `_Refused` where there is no room."""
         self.size += len(part)
-        wanted = self.size if self.size > IN_MEMORY_BYTES else 0
-        if self._room.taken - self._taken + wanted > self._room.most:
+        more = self.size - self._taken if self.size > IN_MEMORY_BYTES else 0
+        if more and not self._room.has(more, self._owner):
             raise _Refused(503, "busy", "many long bodies come at once; come again later")
-        self._room.taken += wanted - self._taken
-        self._taken = wanted
+        self._room.take(more, self._owner)
+        self._taken += more
         try:
             self.file.write(part)
         except OSError as error:

@@ -51,6 +51,8 @@ from ingest.write import WriteResult
 from ingest.write_queue import Room, WriteQueue
 from ingest.writer import Body, Writer
 
+OWNER = "sluice.owner"
+"""In the scope of a request: the organisation of its sender, where that is known."""
 _MOST_QUICK_BYTES = 1024 * 1024
 """Unpacked; a larger body is stored alone, however small it was packed."""
 
@@ -107,7 +109,8 @@ class Writes:
             return await send_answer(sender, send)
         with self._slow.watched(sender.pk, receive) as watched:
             if scope["path"] != WRITE_V2:
-                return await self._application(scope, watched, send)
+                owned = {**scope, OWNER: sender.organisation_id}
+                return await self._application(owned, watched, send)
             try:
                 answer = await self._answer(sender, scope, headers, watched)
             except ClientGoneError:

@@ -22,7 +22,7 @@ from django.test.client import ClientHandler
 from accounts.models import Scope
 from accounts.remembered_tokens import RememberedTokens
 from ingest.asgi import Receive, Send, ServerScope
-from ingest.write_app import Writes
+from ingest.write_app import OWNER, Writes
 from ingest.write_queue import MOST_HELD_BYTES, Room
 from ingest.writer import Writer
 
@@ -62,7 +62,10 @@ class _AtOnce(Generic[Item, Answer]):
 
 
 class _Layered:
-    """Takes the place of the client's handler; `handed_on` counts what Django answered."""
+    """Takes the place of the client's handler; `handed_on` counts what Django answered.
+
+    `owner` is the organisation of the last of these, as the layer told it.
+    """
 
     def __init__(self, django: ClientHandler) -> None:
         self._django = django
@@ -76,6 +79,7 @@ class _Layered:
         self._environ: dict[str, Any] = {}
         self._answer = HttpResponse()
         self.handed_on = 0
+        self.owner: object = None
 
     def __call__(self, environ: dict[str, Any]) -> HttpResponse:
         self._environ = environ
@@ -97,8 +101,9 @@ class _Layered:
         _finish(self._writes(_scope(environ), receive, send))
         return self._answer
 
-    async def _hand_on(self, _scope: ServerScope, _receive: Receive, _send: Send) -> None:
+    async def _hand_on(self, scope: ServerScope, _receive: Receive, _send: Send) -> None:
         self.handed_on += 1
+        self.owner = scope.get(OWNER)
         self._answer = self._django(self._environ)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ingest import slow_bodies, turns, whole_requests
 from ingest.asgi import SenderStandsStillError
 from ingest.whole_requests import IN_MEMORY_BYTES, Apart, Room, WholeRequests
+from ingest.write_app import OWNER
 
 LONGEST = 4 * IN_MEMORY_BYTES
 Part = bytes | Exception | None
@@ -40,7 +41,11 @@ class Behind:
 
 
 def asked(
-    layer: WholeRequests, *parts: Part, last: bool = True, path: str = "/"
+    layer: WholeRequests,
+    *parts: Part,
+    last: bool = True,
+    path: str = "/",
+    owner: int | None = None,
 ) -> tuple[int | None, dict[Any, Any]]:
     """Status and headers of the answer to a body in these parts; None is a sender gone."""
     left, sent = list(parts), []
@@ -56,7 +61,10 @@ def asked(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(layer({"type": "http", "path": path}, receive, send))
+    scope: dict[str, Any] = {"type": "http", "path": path}
+    if owner is not None:
+        scope[OWNER] = owner
+    asyncio.run(layer(scope, receive, send))
     if not sent:
         return None, {}
     return sent[0]["status"], dict(sent[0]["headers"])
@@ -182,6 +190,19 @@ def test_requests_that_are_kept_apart_have_room_of_their_own() -> None:
 
     assert asked(layer, *long, path="/write")[0] == 200
     assert asked(layer, *long, path="/other")[0] == 503
+
+
+def test_one_organisation_leaves_half_of_the_room_to_others() -> None:
+    room = Room(most=4 * IN_MEMORY_BYTES)
+    layer = WholeRequests(Behind(), longest_bytes=LONGEST, threads=8, room=room)
+    long = [b"x" * IN_MEMORY_BYTES, b"x"]
+    # One body of it comes slowly.
+    room.take(2 * IN_MEMORY_BYTES - 1, 1)
+
+    assert asked(layer, *long, owner=1)[0] == 503
+    assert asked(layer, *long, owner=2)[0] == 200
+    assert asked(layer, *long)[0] == 200
+    assert (room.taken, dict(room.of)) == (2 * IN_MEMORY_BYTES - 1, {1: 2 * IN_MEMORY_BYTES - 1})
 
 
 def apart(begin: str, *, threads: int = 1, room: Room | None = None) -> Apart:

@@ -227,3 +227,13 @@ def test_body_that_is_sent_again_changes_nothing(layered: LayeredClient, tenant:
     assert of(tenant, DiskioSample, "time", "reads", "writes") == stored
     assert len(stored) == 2
     assert RejectedLine.objects.count() == 2
+
+
+def test_samples_of_other_protocols_are_handed_on_with_their_organisation(
+    layered: LayeredClient, tenant: Tenant
+) -> None:
+    how = {"authorization": f"Token {tenant.secret}"}
+
+    layered.post("/write", disk_line(now()), content_type="text/plain", headers=how)
+
+    assert layered.layer.owner == tenant.organisation.pk
