@@ -56,6 +56,10 @@ PARTS = {
         ("a month of 2000 workloads foretold, CPU", "s", "<= 600"),
         ("a new day of an uplink foretold, queries", "queries", "<= 25"),
     ],
+    "size-terms": [
+        ("size term of a datastore of 2000 workloads learnt, CPU", "s", "<= 5"),
+        ("size term of a datastore learnt, queries", "queries", "<= 12"),
+    ],
     "reports": [
         ("report of a week of 2000 workloads", "s", "< 10"),
         ("report of a week of 2000 workloads, as CSV", "MB", "< 5"),
@@ -191,6 +195,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
     from bench.fleet.placement import placement_rows
     from bench.fleet.readings import reading_rows
     from bench.fleet.reports import report_rows
+    from bench.fleet.size_terms import size_term_rows
     from bench.fleet.walks import walk_rows
     from bench.pages import LISTED, list_rows, page_rows
 
@@ -201,6 +206,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "advice": lambda: advice_rows(stage),
         "natural": lambda: natural_rows(stage),
         "full-days": lambda: full_day_rows(stage),
+        "size-terms": lambda: size_term_rows(stage),
         "reports": lambda: report_rows(stage),
         "pause": lambda: pause_rows(stage),
         "month": lambda: month_rows(SMALL_FLEET, stage.say),

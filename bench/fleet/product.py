@@ -29,7 +29,8 @@ from advisor.decisions import discovery
 from advisor.decisions.pools import set_pool
 from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
-from advisor.models import Resource, ResourceStatus
+from advisor.models import LearntSizeTerm, Resource, ResourceStatus
+from advisor.pipeline import learn_size_terms
 from advisor.pipeline.detect import detect
 from advisor.pipeline.full_days import foresee, resources_to_foresee
 from advisor.pipeline.groups import GROUP_SIZE, judge_together
@@ -229,6 +230,11 @@ def due_for_foresight(now: datetime) -> list[tuple[int, int]]:
 def foresee_full_day(resource: Resource, now: datetime) -> bool:
     """Foretell the full day of a resource and of its pools."""
     return foresee(resource=resource, now=now, limit_s=600.0)
+
+
+def learn_size_term(resource: Resource, now: datetime) -> LearntSizeTerm:
+    """Learn the size term of a datastore, or note why that in force stays."""
+    return learn_size_terms.learn_size_term(resource=resource, now=now)
 
 
 def scan_rows(resource: Resource, *, since: datetime, until: datetime) -> int:
