@@ -83,10 +83,15 @@ class PolicyStore:
         """
         self._path = path
         self._text = HeldText()
-        held = _read(path, key)
+        read = _read(path)
         self.was_in_force = (
-            held.enforced is not None and held.enforced.lease.boot_id == moment.boot_id
+            read is not None
+            and read.enforced is not None
+            and read.enforced.lease.boot_id == moment.boot_id
         )
+        # What a damaged file told of the kernel nobody knows.
+        self.may_have_been_in_force = self.was_in_force or read is None
+        held = _usable(read or HeldPolicies(), key, path)
         self._held = replace(
             held,
             latest=_taken_over(held.latest, moment),
@@ -144,22 +149,33 @@ def _taken_over(policy: HeldPolicy | None, moment: Moment) -> HeldPolicy | None:
     return replace(policy, lease=taken_over(policy.lease, policy.document, moment))
 
 
-def _read(path: Path, key: DocumentKey | None) -> HeldPolicies:
+def _read(path: Path) -> HeldPolicies | None:
+    """None where the file is damaged."""
     try:
-        data = path.read_bytes()
+        return _decode(path.read_bytes())
     except FileNotFoundError:
         return HeldPolicies()
     except OSError as error:
         raise StateError(f"{path} cannot be read: {error.strerror}") from error
+    except ContractError as error:
+        _warn(path, error)
+        return None
+
+
+def _usable(held: HeldPolicies, key: DocumentKey | None, path: Path) -> HeldPolicies:
+    """What is held, as far as its signatures are of the key."""
     try:
-        held = _decode(data)
         for policy in (held.latest, held.enforced):
             if policy is not None and key is not None:
                 verify(policy.document, key)
-    except (ContractError, SignatureError) as error:
-        log.warning("held policy not usable", extra={"file": str(path), "error": str(error)})
+    except SignatureError as error:
+        _warn(path, error)
         return HeldPolicies()
     return held
+
+
+def _warn(path: Path, error: Exception) -> None:
+    log.warning("held policy not usable", extra={"file": str(path), "error": str(error)})
 
 
 def _in_present_format(plain: Any) -> Any:

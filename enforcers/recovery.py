@@ -43,10 +43,10 @@ def recover(
 ) -> Recovery:
     """Note what carries the agent's mark, by force also what may be its own, and mend the ledger.
 
-    `was_in_force` says that a policy governed the kernel in this boot: then a ledger that is
-    not there is lost. What another agent governs is its own. Without a configuration the
-    mechanisms cannot look for more than their mark, so a lost ledger stays lost. Raises
-    StateError if the ledger cannot be written.
+    `was_in_force` says that a policy governed the kernel in this boot, or that nobody can tell:
+    then a ledger that is not there is lost. What another agent governs is its own. Without a
+    configuration the mechanisms cannot look for more than their mark, so a lost ledger stays
+    lost. Raises StateError if the ledger cannot be written.
     """
     if ledger.is_missing and was_in_force:
         ledger.lose("the ledger is gone, though a policy was in force")

@@ -27,7 +27,7 @@ def put_back(parts: Parts, *, by_force: bool = False) -> Restored:
             parts.mechanisms,
             parts.ledger,
             parts.locks,
-            was_in_force=parts.store.was_in_force,
+            was_in_force=parts.store.may_have_been_in_force,
             by_force=by_force,
             is_configured=parts.is_configured,
         )
@@ -53,7 +53,10 @@ def recover_at_start(parts: Parts) -> None:
     """Find what was left; with a full disk, too, the agent must run and restore."""
     try:
         found = recover(
-            parts.mechanisms, parts.ledger, parts.locks, was_in_force=parts.store.was_in_force
+            parts.mechanisms,
+            parts.ledger,
+            parts.locks,
+            was_in_force=parts.store.may_have_been_in_force,
         )
     except StateError as error:
         log.warning("ledger not mended", extra={"error": str(error)})

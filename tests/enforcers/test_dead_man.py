@@ -14,6 +14,7 @@ from enforcers.lease import begin
 from enforcers.ledger import Ledger, LedgerEntry, copy_of
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.state_dir import StateDir
+from tests.enforcers.fake_cgroups import FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.faults import Fault, Steps, faulty_disk
 from tests.enforcers.policies import KEY, document, vnic
@@ -94,6 +95,27 @@ def test_policy_of_no_use_counts_as_over(
 
     assert restore_if_over(agent_toml) == 0
     assert not is_left(left)
+
+
+def test_lost_ledger_beside_a_damaged_policy_needs_a_person(
+    agent_toml: Path,
+    state_dir: StateDir,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # A limit of io.max carries no mark, and no file tells any more whose it is.
+    cgroups = FakeCgroups(agent_toml.parent / "root", iocost=False)
+    cgroups.add_group("/machine.slice/a", io_max="8:0 rbps=max wbps=max riops=500 wiops=max\n")
+    monkeypatch.setattr("enforcers.assembly.SubprocessRunner", FakeTc)
+    monkeypatch.setattr("enforcers.assembly.HostFs", lambda: cgroups)
+    with agent_toml.open("a") as file:
+        file.write('[cgroup_io]\nsubtrees = ["/machine.slice"]\ndevices = ["8:0"]\n')
+    state_dir.policy.write_text("{")
+
+    assert restore_if_over(agent_toml) == 1
+    assert "/machine.slice/a io.max of 8:0; to put it to the kernel's default" in (
+        capsys.readouterr().err
+    )
 
 
 def test_policy_stays_held_so_that_no_older_one_is_taken(

@@ -62,7 +62,7 @@ class Host:
         is_well = True
         for work in (
             lambda: recover(
-                rig.mechanisms, rig.ledger, rig.locks, was_in_force=store.was_in_force
+                rig.mechanisms, rig.ledger, rig.locks, was_in_force=store.may_have_been_in_force
             ),
             lambda: store.keep_latest(policy),
         ):
@@ -81,7 +81,9 @@ class Host:
 
     def restore(self) -> None:
         rig = self._rig()
-        recover(rig.mechanisms, rig.ledger, rig.locks, was_in_force=self.store().was_in_force)
+        recover(
+            rig.mechanisms, rig.ledger, rig.locks, was_in_force=self.store().may_have_been_in_force
+        )
         problems = rig.enforcement.run(None, previous=None, now_s=0.0).problems
         rig.locks.close()
         assert problems == ()

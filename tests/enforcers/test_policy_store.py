@@ -94,10 +94,33 @@ def test_damaged_file_counts_as_none(
     assert "held policy not usable" in caplog.text
 
 
+@pytest.mark.parametrize("data", [b"", b"{", b"[]"])
+def test_damaged_file_may_have_told_of_a_policy_in_force(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "policy.json").write_bytes(data)
+
+    store = open_store(tmp_path)
+
+    assert store.may_have_been_in_force
+    assert not store.was_in_force
+
+
 def test_policy_of_a_former_key_counts_as_none(tmp_path: Path) -> None:
     open_store(tmp_path).keep_latest(HELD)
 
-    assert open_store(tmp_path, key=b"another key").latest is None
+    store = open_store(tmp_path, key=b"another key")
+
+    assert store.latest is None
+    # It was received only.
+    assert not store.may_have_been_in_force
+
+
+def test_policy_of_a_former_key_was_in_force(tmp_path: Path) -> None:
+    open_store(tmp_path).keep_enforced(HELD)
+
+    store = open_store(tmp_path, key=b"another key")
+
+    assert store.enforced is None
+    assert store.was_in_force
 
 
 def test_policy_is_held_even_if_the_disk_does_not_take_it(tmp_path: Path) -> None:

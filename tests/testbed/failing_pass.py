@@ -67,7 +67,9 @@ class Host:
         """A new agent, and whether all was well at its start."""
         store, is_recovered = self._store(), True
         try:
-            recover(rig.mechanisms, rig.ledger, rig.locks, was_in_force=store.was_in_force)
+            recover(
+                rig.mechanisms, rig.ledger, rig.locks, was_in_force=store.may_have_been_in_force
+            )
         except StateError:
             is_recovered = False
         return is_recovered, Agent(
