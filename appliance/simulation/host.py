@@ -359,23 +359,24 @@ class SimulatedHost:
                 restored = put_back(parts, by_force=True)
             except Killed:
                 # Whoever looks next goes on with what was begun.
-                self._found_are_defaults(self._ledger_on_disk())
+                self._found_are_defaults(self._ledger_on_disk(), is_whole=False)
                 self._end(ExitStack())
                 return False
-        self._found_are_defaults(parts.ledger)
+        self._found_are_defaults(parts.ledger, is_whole=not restored.problems)
         if restored.problems:
             return False
         self._truth.said_as_found(self.name, "a person", self.kernel.changed())
         return True
 
-    def _found_are_defaults(self, ledger: Ledger) -> None:
-        """From when the ledger tells again, also where the kernel refused a write.
+    def _found_are_defaults(self, ledger: Ledger, *, is_whole: bool) -> None:
+        """What a person has put to the defaults, or has begun to: that stands in the ledger.
 
-        What it tells while more is lost is what a person has begun to put to the defaults.
+        With a full disk nothing can be noted, and then nothing is changed either.
         """
         noted = {entry.thing for entry in ledger.entries()}
         for path, group in self.kernel.groups.items():
-            if path.startswith(SUBTREE) and (ledger.lost is None or f"{path} io.max" in noted):
+            is_begun = f"{path} io.max" in noted or group.limits == _NO_LIMITS
+            if path.startswith(SUBTREE) and (is_whole or is_begun):
                 group.found = dict(_NO_LIMITS)
 
     # --- What is looked at
