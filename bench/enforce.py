@@ -40,6 +40,7 @@ from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger
+from enforcers.left import LeftFile
 from enforcers.mechanism import HostAccess
 from enforcers.mechanisms.tc_htb.found import TC_BATCH
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
@@ -137,6 +138,7 @@ def measure(workloads: int, folder: Path) -> list[Row]:
         executor=executor,
         ledger=ledger,
         locks=DeviceLocks(folder / "locks", host_fs, owner=folder),
+        left=LeftFile(folder / "left.json", boot_id="bench"),
         first_retry_s=10.0,
     )
     # As an agent does when it starts.

@@ -15,6 +15,7 @@ from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.joint_post import Post
 from enforcers.ledger import Ledger
+from enforcers.left import LeftFile
 from enforcers.mechanism import EnforcementMechanism, HostAccess
 from enforcers.policy_store import PolicyStore
 from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
@@ -130,6 +131,7 @@ def _assemble(
             executor=executor,
             ledger=ledger,
             locks=locks,
+            left=LeftFile(state_dir.left, boot_id=clocks.boot_id),
             first_retry_s=first_retry_s,
         ),
         is_configured=configs is not None,

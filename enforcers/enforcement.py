@@ -11,6 +11,7 @@ from enforcers.device_locks import DeviceLocks
 from enforcers.errors import CommandError, MonitorError, StateError
 from enforcers.executor import Executor, Writes
 from enforcers.ledger import Ledger
+from enforcers.left import Left, LeftFile
 from enforcers.mechanism import (
     CorrectsModels,
     Desired,
@@ -59,12 +60,14 @@ class Enforcement:
         executor: Executor,
         ledger: Ledger,
         locks: DeviceLocks,
+        left: LeftFile,
         first_retry_s: float,
     ) -> None:
         self._mechanisms = mechanisms
         self._executor = executor
         self._ledger = ledger
         self._locks = locks
+        self._left = left
         self._retries = Retries(first_s=first_retry_s)
         self._settled: dict[Target, Settled] = {}
         # What was in force last, also where the next policy fails now.
@@ -134,15 +137,22 @@ class Enforcement:
 
     def leave(self) -> None:
         """Keep the policy in force with nobody who follows it."""
+        left: list[Left] = []
         with self._writing:
             for target, settled in sorted(self._settled.items()):
                 mechanism = self._mechanisms.get(target[0])
                 if not isinstance(mechanism, FollowingMechanism):
                     continue
                 try:
-                    mechanism.leave(settled.desired, self._executor)
+                    texts = mechanism.leave(settled.desired, self._executor)
                 except _OBSERVING_ERRORS as error:
                     log.warning("not left", extra={"device": target[1], "error": str(error)})
+                else:
+                    left += (
+                        Left(mechanism=target[0], device=target[1], thing=thing, text=text)
+                        for thing, text in texts.items()
+                    )
+            self._left.keep(left)
 
     def _follow(self, target: Target, clock_s: Callable[[], float]) -> bool:
         mechanism, desired = self._mechanisms.get(target[0]), self._settled[target].desired
@@ -166,19 +176,21 @@ class Enforcement:
         wanted = _by_target(document)
         fallback = _by_target(previous)
         targets = {*wanted, *((e.mechanism, e.device) for e in self._ledger.entries())}
+        is_dry = dry_run or self._executor.dry_run
+        left = {} if is_dry or self._last else self._left.take()
         enforced: list[Enforced] = []
         problems: list[str] = []
-        is_changed, is_in_force = False, not (dry_run or self._executor.dry_run)
+        is_changed, is_in_force = False, not is_dry
         for target in sorted(targets):
             nothing = Desired(device=target[1], spec=None, allocations=())
             desired = wanted.get(target, nothing)
-            if dry_run or self._executor.dry_run:
+            if is_dry:
                 enforced += self._preview(target, desired)
                 continue
             settled = self._settled_as(target, desired)
             former = self._last.get(target, fallback.get(target, nothing))
-            if target not in self._last and former == desired:
-                desired = replace(desired, is_resumed=True)
+            if former == desired:
+                desired = replace(desired, left=left.get(target, {}))
             attempt = self._attempt(target, desired, former, now_s)
             enforced += results(desired, attempt, settled)
             is_changed = is_changed or bool(attempt.made)

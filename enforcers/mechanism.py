@@ -48,14 +48,14 @@ class HostAccess:
 class Desired:
     """What one device shall enforce; no allocations means: as it was found.
 
-    `is_resumed`: an agent before this one has had the very same in force.
+    `left` is by thing what an agent before this one has left of the very same.
     """
 
     device: str
     spec: ResourceSpec | None
     allocations: tuple[Allocation, ...]
     pools: tuple[Pool, ...] = ()
-    is_resumed: bool = field(default=False, compare=False)
+    left: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +171,10 @@ class FollowingMechanism(Protocol):
         """
         ...
 
-    def leave(self, desired: Desired, executor: Executor) -> None:
-        """Set what may stand while nobody follows. Raises OSError and StateError."""
+    def leave(self, desired: Desired, executor: Executor) -> Mapping[str, str]:
+        """Set what may stand while nobody follows, and tell by thing what the next agent may
+        begin with. Raises OSError and StateError.
+        """
         ...
 
 

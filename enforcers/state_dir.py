@@ -43,6 +43,11 @@ class StateDir:
         return self.root / "status.json"
 
     @property
+    def left(self) -> Path:
+        """What the last agent left in force at its end."""
+        return self.root / "left.json"
+
+    @property
     def in_force(self) -> Path:
         """Since when allocations have been in force."""
         return self.root / "in_force.json"

@@ -15,6 +15,7 @@ from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.joint_post import Post
 from enforcers.ledger import Ledger
+from enforcers.left import LeftFile
 from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
@@ -131,6 +132,7 @@ def start_rig(
         executor=executor,
         ledger=ledger,
         locks=locks,
+        left=LeftFile(directory / "left.json", boot_id=boot_id),
         first_retry_s=10.0,
     )
     return Rig(

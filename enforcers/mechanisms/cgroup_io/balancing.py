@@ -26,6 +26,7 @@ from enforcers.mechanisms.cgroup_io.grip import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.joint_limits import JointLimits
+from enforcers.mechanisms.cgroup_io.left_standing import texts_of
 from enforcers.mechanisms.cgroup_io.lent_parts import Parts
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
 from enforcers.mechanisms.cgroup_io.short_looks import ShortLooks, Sight
@@ -165,10 +166,11 @@ class Balancing:
         self._looks.take(seen, parts)
         self.standing = replace(self.standing, looks=dict(self._looks.found))
 
-    def leave(self, executor: Executor) -> None:
+    def leave(self, executor: Executor) -> dict[str, str]:
         """Leave the parts by the policy, of the device and of limits: nobody follows others now.
 
-        Raises the first OSError or StateError of a write.
+        Gives by thing what stands of limits and weights. Raises the first OSError or StateError
+        of a write.
         """
         self._failed = None
         if self._joint is not None and self._joint.part is not None:
@@ -176,6 +178,7 @@ class Balancing:
         self._limits.leave(partial(self._make_limit, executor))
         if self._failed is not None:
             raise self._failed
+        return texts_of(self.standing.limits, self._weights)
 
     def _waited_ratio(self, clock_s: Clock) -> float | None:
         """Waiting of all groups below the common parent, as a part of the time, from one file.

@@ -1,47 +1,49 @@
 """What an agent before this one has left of a policy that goes on. Pure.
 
 Whoever takes over begins with it and writes nothing: the loop sets other values once it knows
-what is wanted.
+what is wanted. What somebody has changed meanwhile is not of that agent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from enforcers.contract import Allocation, Unit
-from enforcers.mechanisms.cgroup_io import controls
-from enforcers.mechanisms.cgroup_io.lent_parts import Parts, parts_in_kernel, sum_of_parts
-from enforcers.mechanisms.cgroup_io.observed import IO_WEIGHT, IoObserved
-from enforcers.mechanisms.cgroup_io.pooled_limit import most_together
+from enforcers.mechanisms.cgroup_io.lent_parts import Parts
+from enforcers.mechanisms.cgroup_io.observed import IO_MAX, IO_WEIGHT, IoObserved
 
 
-def left_parts(items: Sequence[Allocation], unit: Unit, observed: IoObserved) -> dict[str, Parts]:
-    """By group its parts of a limit, as far as such parts can be of that limit.
+def texts_of(limits: Mapping[str, Parts], weights: Mapping[str, int]) -> dict[str, str]:
+    """By thing, of groups with parts of a limit, or a weight, what stands there."""
+    return {
+        **{f"{group} {IO_MAX}": _text(parts) for group, parts in limits.items()},
+        **{f"{group} {IO_WEIGHT}": str(weight) for group, weight in weights.items()},
+    }
 
-    Those of limits that other hosts hold too are told by `lent_parts`.
-    """
-    standing, keys = parts_in_kernel(observed), controls.limit_keys(unit)
+
+def left_parts(
+    groups: Iterable[str], keys: Iterable[str], observed: IoObserved, left: Mapping[str, str]
+) -> dict[str, Parts]:
+    """By group its parts of a limit, where they stand as they were left."""
     found: dict[str, Parts] = {}
-    for item in items:
-        together = controls.disks_of(item, items)
-        limit = controls.limit_over(together, unit)
-        parts = standing.get(item.selector.value)
-        if limit is None or item.joint_limit is not None or parts is None:
-            continue
-        if not all(parts[key].isdecimal() for key in keys):
-            continue
-        if sum_of_parts(together, unit, standing, own=limit) <= most_together(limit, unit):
-            found[item.selector.value] = {key: parts[key] for key in keys}
-    return found
-
-
-def left_weights(items: Sequence[Allocation], observed: IoObserved) -> Mapping[str, int]:
-    """By group the weight that was set, where one was."""
-    noted = {(entry.thing, entry.identity) for entry in observed.entries}
-    found: dict[str, int] = {}
-    for item in items:
-        path = item.selector.value
+    for path in groups:
         group = observed.groups.get(path)
-        if group is None or group.weight is None or not group.weight.isdecimal():
+        if group is None or group.io_max is None:
             continue
-        if (f"{path} {IO_WEIGHT}", group.identity) in noted:
-            found[path] = int(group.weight)
+        parts = {key: group.io_max[key] for key in keys}
+        if left.get(f"{path} {IO_MAX}") == _text(parts):
+            found[path] = parts
     return found
+
+
+def left_weights(
+    groups: Iterable[str], observed: IoObserved, left: Mapping[str, str]
+) -> dict[str, int]:
+    """By group its weight, where it stands as it was left."""
+    found: dict[str, int] = {}
+    for path in groups:
+        group, weight = observed.groups.get(path), left.get(f"{path} {IO_WEIGHT}")
+        if group is not None and weight is not None and group.weight == weight:
+            found[path] = int(weight)
+    return found
+
+
+def _text(parts: Parts) -> str:
+    return " ".join(f"{key}={parts[key]}" for key in sorted(parts))

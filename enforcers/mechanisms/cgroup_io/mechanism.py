@@ -113,7 +113,7 @@ class CgroupIo:
         if self._may_resume(desired.spec, observed):
             observed = replace(observed, standing=ownership.resumed(desired.spec, observed))
         standing = observed.standing
-        if desired.is_resumed and not self._follows(observed.device):
+        if desired.left and not self._follows(observed.device):
             standing = _left(desired, desired.spec, observed)
         limits = {**self._lent(desired, desired.spec, observed), **standing.limits}
         return replace(observed, standing=replace(standing, limits=limits))
@@ -227,9 +227,8 @@ class CgroupIo:
         if self._followed is not None:
             self._followed.look(desired, clock_s)
 
-    def leave(self, desired: Desired, executor: Executor) -> None:
-        if self._followed is not None:
-            self._followed.leave(desired, executor)
+    def leave(self, desired: Desired, executor: Executor) -> Mapping[str, str]:
+        return {} if self._followed is None else self._followed.leave(desired, executor)
 
     def _has_iocost(self, mount: str) -> bool:
         """Whether it is on somewhere, or may be switched on."""
@@ -290,10 +289,13 @@ def _left(desired: Desired, spec: ResourceSpec, observed: IoObserved) -> Standin
     if spec.unit is Unit.BITS_PER_S:
         return observed.standing
     items = located(desired.allocations, observed.places)
+    # `_lent` tells of limits that other hosts hold too.
+    limited = [item.selector.value for item in items if item.joint_limit is None]
+    groups = [item.selector.value for item in items]
     return replace(
         observed.standing,
-        limits=left_parts(items, spec.unit, observed),
-        weights=left_weights(items, observed),
+        limits=left_parts(limited, controls.limit_keys(spec.unit), observed, desired.left),
+        weights=left_weights(groups, observed, desired.left),
     )
 
 

@@ -76,13 +76,6 @@ def first_pool(limit: float, unit: Unit) -> Pool:
     return Pool(limit=limit, unit=unit, carried=0.0, reads=int(limit), writes=int(limit))
 
 
-def most_together(limit: float, unit: Unit) -> float:
-    """What the parts of a limit come to at most once the mix is known."""
-    steps = 0 if unit is Unit.BYTES_PER_S else 2 * SLICES_PER_S
-    is_open = _open_bytes_per_s(limit) if unit is Unit.BYTES_PER_S else 0.0
-    return limit + max(_MOST_CARRIED_RATIO * limit, steps) + steps + is_open
-
-
 def next_pool(pool: Pool, took: Took, *, limit: float | None = None) -> Pool:
     """The parts for the next period, of another limit if one is given."""
     used = took.reads + took.writes
@@ -169,13 +162,9 @@ def _rounded(amount: float, pool: Pool, cost: float) -> int:
 
 def _grain(pool: Pool, cost: float) -> _Grain:
     if pool.unit is Unit.BYTES_PER_S:
-        return _Grain(step=1, least=max(SMALLEST_PART, int(_open_bytes_per_s(pool.limit))))
+        is_open = int(max(_OPEN_RATIO * pool.limit, min(pool.limit, _OPEN_BYTES_PER_S)))
+        return _Grain(step=1, least=max(SMALLEST_PART, is_open))
     if pool.limit / cost >= 2 * SLICES_PER_S:
         return _Grain(step=SLICES_PER_S, least=SLICES_PER_S)
     # Less is too little to divide in steps; the kernel spreads it over its slices itself.
     return _Grain(step=1, least=SMALLEST_PART)
-
-
-def _open_bytes_per_s(limit: float) -> float:
-    """What stays open to a direction that nobody uses."""
-    return max(_OPEN_RATIO * limit, min(limit, _OPEN_BYTES_PER_S))

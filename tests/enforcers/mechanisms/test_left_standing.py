@@ -75,8 +75,10 @@ def test_next_agent_follows_on_from_there(host: Host, tmp_path: Path) -> None:
     assert "riops=10 wiops=500" in host.cgroups.text(FIRST, "io.max")
 
 
-@pytest.mark.parametrize("parts", ["riops=max wiops=max", "riops=5000 wiops=150"])
-def test_limit_that_somebody_loosened_meanwhile_is_put_right(
+@pytest.mark.parametrize(
+    "parts", ["riops=max wiops=max", "riops=5000 wiops=150", "riops=40 wiops=150"]
+)
+def test_limit_that_somebody_set_meanwhile_is_put_right(
     host: Host, tmp_path: Path, parts: str
 ) -> None:
     rig = next_agent(host, tmp_path)
@@ -85,6 +87,34 @@ def test_limit_that_somebody_loosened_meanwhile_is_put_right(
     rig.enforcement.run(POLICY, previous=POLICY, now_s=4.0)
 
     assert "riops=500 wiops=500" in host.cgroups.text(FIRST, "io.max")
+
+
+def test_weight_that_somebody_set_meanwhile_is_put_right(host: Host, tmp_path: Path) -> None:
+    rig = next_agent(host, tmp_path)
+    host.cgroups.put(f"{MOUNT}{FIRST}/io.weight", "default 100\n8:0 777\n")
+
+    rig.enforcement.run(POLICY, previous=POLICY, now_s=4.0)
+
+    assert "777" not in host.cgroups.text(FIRST, "io.weight")
+
+
+def test_agent_after_one_that_was_killed_has_its_first_values(host: Host, tmp_path: Path) -> None:
+    devices = frozenset({"8:0"})
+    config = CgroupIoConfig(
+        subtrees=frozenset({PARENT}), devices=devices, capacity_is_measured=devices
+    )
+    rig = start_rig(tmp_path, FakeTc(), host_fs=host.cgroups, configs={"cgroup_io": config})
+
+    rig.enforcement.run(POLICY, previous=POLICY, now_s=4.0)
+
+    assert "riops=500 wiops=500" in host.cgroups.text(FIRST, "io.max")
+
+
+def test_what_was_left_is_taken_once(host: Host, tmp_path: Path) -> None:
+    next_agent(host, tmp_path).enforcement.run(POLICY, previous=POLICY, now_s=4.0)
+
+    # That agent is killed, and somebody sets what the one before it had left.
+    assert not (tmp_path / "left.json").exists()
 
 
 def other(limit: float) -> PolicyDocument:
