@@ -138,7 +138,9 @@ class SimulatedHost:
             self._end(self.process.ends)
 
     def cut_power(self) -> None:
-        """The host is without power, and boots a while later."""
+        """The host is without power, and boots a while later; one that is down already does."""
+        if not self.is_up:
+            return
         self._loses_power = True
         if self.is_busy:
             self.strikes.is_dead = True
@@ -192,8 +194,11 @@ class SimulatedHost:
         self.known.revision = None
 
     def is_noted(self, path: str) -> bool:
-        """Whether the ledger has an entry of a group, which then stands for what was found."""
-        return any(thing == f"{path} io.max" for thing, _ in self._noted())
+        """Whether the ledger has an entry of a group, which then stands for what was found.
+
+        One of a group of that name that is gone does not.
+        """
+        return (f"{path} io.max", str(self.kernel.groups[path].identity)) in self._noted()
 
     def dead_man(self) -> None:
         """What the timer does each minute."""
@@ -359,21 +364,21 @@ class SimulatedHost:
                 restored = put_back(parts, by_force=True)
             except Killed:
                 # Whoever looks next goes on with what was begun.
-                self._found_are_defaults(self._ledger_on_disk(), is_whole=False)
+                self._found_are_defaults(is_whole=False)
                 self._end(ExitStack())
                 return False
-        self._found_are_defaults(parts.ledger, is_whole=not restored.problems)
+        self._found_are_defaults(is_whole=not restored.problems)
         if restored.problems:
             return False
         self._truth.said_as_found(self.name, "a person", self.kernel.changed())
         return True
 
-    def _found_are_defaults(self, ledger: Ledger, *, is_whole: bool) -> None:
-        """What a person has put to the defaults, or has begun to: that stands in the ledger.
+    def _found_are_defaults(self, *, is_whole: bool) -> None:
+        """What a person has put to the defaults, or has begun to: that stands in a ledger's copy.
 
         With a full disk nothing can be noted, and then nothing is changed either.
         """
-        noted = {entry.thing for entry in ledger.entries()}
+        noted = {entry.thing for entry in self._ledger_on_disk().entries()}
         for path, group in self.kernel.groups.items():
             is_begun = f"{path} io.max" in noted or group.limits == _NO_LIMITS
             if path.startswith(SUBTREE) and (is_whole or is_begun):
@@ -410,7 +415,7 @@ class SimulatedHost:
         """Which report the agent has made, of the kernel as it is now."""
         if path.name == "status.json":
             report = json.loads(path.read_bytes())
-            self._truth.reported(self.name, report, self.kernel.groups)
+            self._truth.reported(self.name, report, self.kernel.groups, self._agenda.now_s)
 
     def _look_at_ledger(self) -> None:
         changed = self.kernel.changed()

@@ -212,9 +212,9 @@ class _Run:
                 host.name,
                 host.kernel.groups,
                 is_running=host.process is not None,
-                made_until=self._now() - timedelta(seconds=2 * POLL_S),
+                made_until_s=self._agenda.now_s - 2 * POLL_S,
                 # Who waited at the last fault may still have been killed by it.
-                made_from=START + timedelta(seconds=healed_s + THREE_EXCHANGES_S),
+                made_from_s=healed_s + THREE_EXCHANGES_S,
             )
         self._compare_records()
         for host in self._hosts:

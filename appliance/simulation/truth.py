@@ -47,6 +47,15 @@ def wanted_limits(found: Limits, limit: float | None) -> Limits:
     return found | dict.fromkeys(_KEYS, value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A report that an agent has made: when, and when by its own clock, as reports have it."""
+
+    at_s: float
+    reported_at: str
+    revision: int | None
+
+
 @dataclass(slots=True)
 class HostTruth:
     """What is known of one host. `lease_end_s` is that of the newest policy it may enforce."""
@@ -59,7 +68,7 @@ class HostTruth:
     excused_until_s: float = 0.0
     is_ledger_lost: bool = False
     report: dict[str, Any] | None = None
-    made: list[tuple[str, int | None]] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
     taken: dict[str, int] = field(default_factory=dict)
 
     def excuse(self, until_s: float) -> None:
@@ -188,11 +197,14 @@ class Truth:
             not changed, "found-comes-back", f"{who} of {name} says so, and there is {told}"
         )
 
-    def reported(self, name: str, report: dict[str, Any], groups: Mapping[str, Group]) -> None:
+    def reported(
+        self, name: str, report: dict[str, Any], groups: Mapping[str, Group], now_s: float
+    ) -> None:
         """An agent has made a report, of the kernel as it is."""
         host = self.hosts[name]
         host.report = report
-        host.made.append((report["reported_at"], report["revision"]))
+        reported_at, revision = report["reported_at"], report["revision"]
+        host.made.append(Made(at_s=now_s, reported_at=reported_at, revision=revision))
         places = {f"{path.rpartition('/')[2]}-{name}": path for path in groups}
         for item in report["allocations"]:
             controls, group = item["controls"], groups.get(places.get(item["workload"], ""))
@@ -246,8 +258,8 @@ class Truth:
         groups: Mapping[str, Group],
         *,
         is_running: bool,
-        made_from: datetime,
-        made_until: datetime,
+        made_from_s: float,
+        made_until_s: float,
     ) -> None:
         """After the last fault the right policy is in force, or none; and reports have arrived."""
         host = self.hosts[name]
@@ -264,11 +276,11 @@ class Truth:
             f"which is not of revision {newest.revision}, and has not reverted",
         )
         due = [
-            at
-            for at, revision in host.made
-            if wire_time(made_from) < at < wire_time(made_until)
+            one.reported_at
+            for one in host.made
+            if made_from_s < one.at_s < made_until_s
             # A service that was restored from a backup takes no report on what it forgot.
-            and (revision is None or revision <= newest.revision)
+            and (one.revision is None or one.revision <= newest.revision)
         ]
         missing = [at for at in due if at not in host.taken]
         self._trail.require(
