@@ -19,6 +19,7 @@ from tests.appliance.server_package_life import (
     shown,
     status,
 )
+from tests.testbed.storage.null_disk import make_shared_disks
 
 UNIT = "sluice.service"
 DEADLINE_S = 1500.0
@@ -28,6 +29,8 @@ def run(*, step: str, folder: str) -> dict[str, Any]:
     """What was seen after the step; the folder has both packages."""
     match step:
         case "install":
+            # The guest's files are on none.
+            make_shared_disks(["vda"], iops=2000)
             do(*INSTALL, f"{folder}/first.deb")
             state = _wait_until_active(but="0")
             state["disks"] = own_disks()
