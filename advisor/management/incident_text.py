@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accounts.table import table
+from advisor.core.attribution.rise import NoRise
 from advisor.core.standing import workload_words
 from advisor.models import Incident
 from advisor.pipeline.attribute import Study
@@ -68,12 +69,13 @@ def _suspects(study: Study) -> list[str]:
             "aggressor": one.is_aggressor,
             "part": f"{one.part_ratio:.0%}",
             "fair_part": f"{one.fair_ratio:.0%}",
+            "rise": "" if isinstance(one.rise, NoRise) else f"{one.rise.ratio:.0%}",
             "score": one.score,
             "why": one.reason,
         }
         for one in found.suspects
     ]
-    columns = ["workload", "aggressor", "part", "fair_part", "score", "why"]
+    columns = ["workload", "aggressor", "part", "fair_part", "rise", "score", "why"]
     grounds = [f"  {one.name}, {one.value:.0%}: {one.how}" for one in found.confidence.parts]
     return [
         found.reason,

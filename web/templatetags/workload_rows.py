@@ -17,6 +17,7 @@ from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyA
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.attribution.attribution import Suspect
 from advisor.core.attribution.measure import Measure
+from advisor.core.attribution.rise import NoRise, RisePart
 from advisor.core.dependence import Dependence
 from advisor.core.quantity import significant
 from advisor.core.standing import workload_words
@@ -80,6 +81,7 @@ _SUSPECT = """\
 <td data-label="Score" class="number"><strong>{score}</strong></td>
 <td data-label="Share" class="number">{part}</td>\
 <td data-label="Fair share" class="number">{fair}</td>
+<td data-label="Part of the rise" class="number whole">{rise}</td>
 <td data-label="Correlation" class="number whole">{correlation}</td>
 <td class="whole" data-label="While active">{active}</td>
 <td data-label="Aggressor">{aggressor}</td>
@@ -244,6 +246,7 @@ def suspect_rows(
             score=_hundredths(one.score),
             part=percent(one.part_ratio),
             fair=percent(one.fair_ratio),
+            rise=_rise(one.rise),
             correlation=_correlation(one.dependence),
             active=_while_active(one, measure),
             aggressor=aggressor if one.is_aggressor else "no",
@@ -257,6 +260,13 @@ def _named(workload: str, keys: dict[str, int]) -> str:
     if workload not in keys:
         return name
     return f'<a href="{row_address("workload", keys[workload])}">{name}</a>'
+
+
+def _rise(found: RisePart | NoRise) -> str:
+    if isinstance(found, NoRise):
+        return absent(found.reason)
+    low, high = percent(found.low), percent(found.high)
+    return f'{percent(found.ratio)} <span class="muted small">({low} to {high})</span>'
 
 
 def _correlation(found: Dependence | None) -> str:

@@ -25,8 +25,8 @@ def agreement(
     `parts` (suspects, windows of the incident) is device time.
     """
     rng = np.random.default_rng(seed)
-    drawn = _blocks(rng, len(causes[0]))
-    in_incident = _blocks(rng, parts.shape[1])
+    drawn = resampled_windows(rng, len(causes[0]))
+    in_incident = resampled_windows(rng, parts.shape[1])
     taken = np.stack([row[in_incident].sum(axis=1) for row in parts])
     correlations = [
         _correlations(x[drawn], y[drawn]) for x, y in zip(causes, effects, strict=True)
@@ -37,8 +37,8 @@ def agreement(
     return float(np.mean(wins))
 
 
-def _blocks(rng: np.random.Generator, windows: int) -> npt.NDArray[np.intp]:
-    """Indexes of the resampled windows (resamples, windows)."""
+def resampled_windows(rng: np.random.Generator, windows: int) -> npt.NDArray[np.intp]:
+    """Indexes of resampled windows (resamples, windows)."""
     length = min(BLOCK_WINDOWS, windows)
     count = -(-windows // length)
     starts = rng.integers(0, windows - length + 1, size=(RESAMPLES, count))

@@ -22,6 +22,7 @@ from advisor.core.attribution.natural_experiment import (
     NoExperiment,
     natural_experiments,
 )
+from advisor.core.attribution.rise import NoRise, RisePart, rise_parts
 from advisor.core.attribution.workload_series import WorkloadSeries, matrix_of
 from advisor.core.dependence import (
     Dependence,
@@ -82,7 +83,8 @@ class Suspect:
     `part_ratio` is its share of device time in the incident, `fair_ratio` its entitlement as a
     fraction of that of all active workloads. `score` is the share times the correlation, or times
     the on/off correlation (rank-biserial) if that is significant and higher. If `experiment` is
-    None, `experiment_gap` has the reason.
+    None, `experiment_gap` has the reason. `rise` is its part of what came on top of the normal
+    load of all.
     """
 
     workload: str
@@ -92,6 +94,7 @@ class Suspect:
     dependence: Dependence | None
     experiment: NaturalExperiment | None
     experiment_gap: str
+    rise: RisePart | NoRise
     is_aggressor: bool
     reason: str
 
@@ -135,8 +138,11 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     other_load = np.array([one for _, one in others]).reshape(load.shape)
     dependences = rank_dependences(load, harm, other_load)
     experiments = _experiments(load, harm, dependences)
+    rises = rise_parts(load, during, seed=inputs.seed)
     trails = [
-        _trail(row, one, dependences[row], experiments[row], part=part, inputs=inputs)
+        _trail(
+            row, one, dependences[row], experiments[row], part=part, rise=rises[row], inputs=inputs
+        )
         for row, (one, part) in enumerate(zip(series, _parts(series, totals), strict=True))
     ]
     trails.sort(
@@ -226,6 +232,7 @@ def _trail(
     found: NaturalExperiment | NoExperiment,
     *,
     part: _Part,
+    rise: RisePart | NoRise,
     inputs: AttributionInputs,
 ) -> _Trail:
     experiment = None if isinstance(found, NoExperiment) else found
@@ -239,6 +246,7 @@ def _trail(
         dependence=dependence,
         experiment=experiment,
         experiment_gap=found.reason if isinstance(found, NoExperiment) else "",
+        rise=rise,
         is_aggressor=part.is_excessive and harms_others,
         reason=f"took {part.taken:.0%} of {inputs.measure.load}, its fair share is {part.fair:.0%}"
         + (f"; not an aggressor, although {how}" if is_innocent else f"; {how}"),
