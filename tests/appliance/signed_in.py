@@ -8,7 +8,8 @@ import urllib.request
 from http.cookiejar import CookieJar
 from urllib.request import HTTPCookieProcessor, OpenerDirector
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 600.0
+"""An emulated processor takes minutes to check a password."""
 FIRST_PASSWORD = re.compile(r"log in as (\S+) with the password (\S+)")
 SHOWN_NAME = re.compile(r"<a [^>]*href=\"/resources/\d+/[^>]*>([^<]+)</a>")
 
