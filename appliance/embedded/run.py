@@ -108,7 +108,8 @@ def _make_directories(data: DataDir, user: ServiceUser | None, users: ProductUse
     make_directory(data.sockets, user)
     open_sockets(data.sockets, users)
     make_directory(data.valkey, user)
-    make_directory(data.schedule.parent, users.product)
+    # Another user may have had the scheduler before.
+    make_directory(data.schedule.parent, users.product, with_files=True)
 
 
 def _start_servers(

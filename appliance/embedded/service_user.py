@@ -67,11 +67,12 @@ def process_identity(user: ServiceUser | None) -> dict[str, Any]:
     return {"user": user.uid, "group": user.gid, "extra_groups": []}
 
 
-def make_directory(path: Path, user: ServiceUser | None) -> None:
-    """Create a directory that only the service user may enter."""
+def make_directory(path: Path, user: ServiceUser | None, *, with_files: bool = False) -> None:
+    """Create a directory that only the service user may enter; its files become the user's too."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if user is not None:
-        os.chown(path, user.uid, user.gid)
+        for own in (path, *(path.iterdir() if with_files else ())):
+            os.chown(own, user.uid, user.gid, follow_symlinks=False)
 
 
 def can_run(program: Path, user: ServiceUser | None) -> bool:

@@ -29,6 +29,7 @@ ROLES = {
     "spawn_main": WEB,
     "celery --app=config.celery worker": WEB,
     "celery --app=config.celery beat": WEB,
+    "appliance.embedded.nursery": WEB,
     "appliance.signer": SIGNER,
     "/postgres -D": "postgres",
 }
@@ -188,6 +189,7 @@ def test_directory_that_root_ran_goes_on_with_its_data(upgraded):
     assert (status, name) == (200, "Kept")
     assert "run as root: SLUICE_USER says so" in before
     assert "as root" not in run.said
+    assert "ended with" not in run.said
 
 
 @pytest.mark.root
