@@ -412,10 +412,18 @@ class SimulatedHost:
         return latest and int(latest["document"]["revision"])
 
     def _file_written(self, path: Path) -> None:
-        """Which report the agent has made, of the kernel as it is now."""
+        """Which report the agent has made, of the kernel as it is now, and which lease it has.
+
+        An agent that ends between its files and the kernel leaves the lease to who comes next.
+        """
         if path.name == "status.json":
             report = json.loads(path.read_bytes())
             self._truth.reported(self.name, report, self.kernel.groups, self._agenda.now_s)
+        elif path.name == "policy.json":
+            latest = json.loads(path.read_bytes())["latest"]
+            if latest and not latest["document"]["dry_run"]:
+                issued_at = datetime.fromisoformat(latest["document"]["issued_at"])
+                self._truth.leased(self.name, seconds_since(self._start, issued_at))
 
     def _look_at_ledger(self) -> None:
         changed = self.kernel.changed()

@@ -175,7 +175,11 @@ class Truth:
         if is_kept:
             host.revision = document.revision
         if not document.dry_run:
-            host.lease_end_s = since_start_s + LEASE_S
+            self.leased(name, since_start_s)
+
+    def leased(self, name: str, since_start_s: float) -> None:
+        """When a policy was issued that an agent has on its disk, and may enforce."""
+        self.hosts[name].lease_end_s = since_start_s + LEASE_S
 
     def ledger(
         self, name: str, noted: frozenset[tuple[str, str | None]], changed: Mapping[str, Group]
