@@ -21,11 +21,11 @@ pytestmark = [
     pytest.mark.guests,
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.timeout(5400),
+    pytest.mark.timeout(9000),
 ]
 
 NEWER = "99.0"
-STEP_S = 1700.0
+STEP_S = 3000.0
 
 
 @pytest.fixture(scope="module")
