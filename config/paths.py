@@ -97,6 +97,11 @@ class DataDir:
         return self.root / "signer.sock"
 
     @property
+    def nursery_socket(self) -> Path:
+        """Where the supervisor asks for workers."""
+        return self.root / "nursery.sock"
+
+    @property
     def web_socket(self) -> Path:
         """The web server's socket beside its TCP address: for proxies and network namespaces."""
         return self.root / "web.sock"

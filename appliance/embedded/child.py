@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from appliance.embedded.errors import ChildFailed
 from appliance.embedded.kill_order import KillOrder, put_in_order
+from appliance.embedded.nursery import Birth, Copy, bear
 from appliance.embedded.service_user import ServiceUser, process_identity
 from config.signing_keys import SIGNING_VARIABLES
 
@@ -36,6 +38,8 @@ class ChildSpec:
     Where memory runs out, it is ended before those with a smaller `kill_order`.
     It `needs` the children of these names, and is started and judged only while they work.
     A first start goes on without a child that is not essential.
+    One with a `nursery`, the socket of one, is a copy of that process instead of a new program; it
+    runs as the nursery's user, and `argv` is then Python with the name of a module.
     """
 
     name: str
@@ -53,6 +57,7 @@ class ChildSpec:
     is_alive: Callable[[], bool] | None = None
     needs: tuple[str, ...] = ()
     essential: bool = True
+    nursery: Path | None = None
 
 
 class Child:
@@ -64,18 +69,7 @@ class Child:
         self._is_asked_to_stop = False
         self._failure = ""
         with spec.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                spec.argv,
-                cwd="/",
-                env={**_own_environment(), **spec.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C reaches the supervisor alone, which stops the children in order.
-                start_new_session=True,
-                preexec_fn=_before_start(spec),  # noqa: PLW1509  no threads here
-                **process_identity(spec.user),
-            )
+            self.process = _program(spec, log) if spec.nursery is None else _copy(spec, log)
         # From here: a process that became another user may not write its own.
         put_in_order(self.process.pid, spec.kill_order)
 
@@ -147,6 +141,34 @@ class Child:
     def failure(self, what: str) -> str:
         """A sentence on this child, and the end of its log."""
         return f"{self.spec.name} {what}; its log is {self.spec.log}{_tail(self.spec.log)}"
+
+
+def _program(spec: ChildSpec, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        spec.argv,
+        cwd="/",
+        env={**_own_environment(), **spec.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        # Ctrl-C reaches the supervisor alone, which stops the children in order.
+        start_new_session=True,
+        preexec_fn=_before_start(spec),  # noqa: PLW1509  no threads here
+        **process_identity(spec.user),
+    )
+
+
+def _copy(spec: ChildSpec, log: IO[bytes]) -> Copy:
+    assert spec.nursery is not None
+    _python, _m, module, *arguments = spec.argv
+    birth = Birth(
+        module=module,
+        arguments=arguments,
+        environment={**_own_environment(), **spec.environment},
+        stop_signal=spec.stop_signal,
+        nice=spec.nice,
+    )
+    return bear(spec.nursery, birth, log.fileno())
 
 
 def _own_environment() -> dict[str, str]:

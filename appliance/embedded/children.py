@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.kill_order import KillOrder
 from appliance.embedded.memory_bounds import task_process_bytes
+from appliance.embedded.nursery import is_open
 from appliance.embedded.postgres_memory import KIB, machine_memory_bytes
 from appliance.embedded.product_users import NO_OTHER_USERS, ProductUsers
 from appliance.embedded.service_user import ServiceUser
@@ -86,17 +87,37 @@ def web_processes() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
-def workers(data: DataDir, user: ServiceUser | None = None) -> list[ChildSpec]:
+def nursery(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
+    """The process that workers and scheduler are copies of.
+
+    It becomes the user itself, once its socket is there, in a folder that is root's.
+    """
+    return _python(
+        data,
+        "nursery",
+        "appliance.embedded.nursery",
+        *([f"--user={user.name}"] if user else []),
+        str(data.nursery_socket),
+        environment=WORK_ENVIRONMENT | _names(user),
+        kill_order=KillOrder.WORK,
+        is_ready=lambda: is_open(data.nursery_socket),
+    )
+
+
+def workers(
+    data: DataDir, user: ServiceUser | None = None, *, from_nursery: bool = False
+) -> list[ChildSpec]:
     """One worker per queue with work, so that no queue can take the slots of another."""
-    most_bytes = task_process_bytes(machine_memory_bytes())
-    return [_worker(data, queue, user, most_bytes=most_bytes) for queue in settings.WORK_QUEUES]
+    born = data.nursery_socket if from_nursery else None
+    return [_worker(data, queue, user, born) for queue in settings.WORK_QUEUES]
 
 
 def _worker(
-    data: DataDir, queue: WorkQueue, user: ServiceUser | None, *, most_bytes: int
+    data: DataDir, queue: WorkQueue, user: ServiceUser | None, born: Path | None
 ) -> ChildSpec:
     """The process that does the work of one queue, ready when it answers."""
     name = f"{queue.name}@{socket.gethostname()}"
+    most_bytes = task_process_bytes(machine_memory_bytes())
     return _python(
         data,
         f"worker-{queue.name}",
@@ -117,6 +138,7 @@ def _worker(
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
         is_ready=lambda: _worker_answers(name),
         needs=(DATABASE, QUEUE),
+        nursery=born,
     )
 
 
@@ -127,7 +149,9 @@ def _worker_answers(name: str) -> bool:
         return False
 
 
-def scheduler(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
+def scheduler(
+    data: DataDir, user: ServiceUser | None = None, *, from_nursery: bool = False
+) -> ChildSpec:
     """The process that queues periodic work."""
     return _python(
         data,
@@ -140,6 +164,7 @@ def scheduler(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
         environment=WORK_ENVIRONMENT | _names(user),
         user=user,
         needs=(DATABASE, QUEUE),
+        nursery=data.nursery_socket if from_nursery else None,
     )
 
 

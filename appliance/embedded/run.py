@@ -20,6 +20,7 @@ from appliance.embedded.first_run import NewLogin, create_first_login
 from appliance.embedded.leftovers import Running, clear_leftovers, processes_in
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
 from appliance.embedded.local_reader import local_reader
+from appliance.embedded.nursery import adopt_orphans, await_orphans
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.product_users import (
@@ -73,10 +74,15 @@ def run(options: RunOptions, say: Say) -> None:
             _start_product(data, options, users, supervisor=supervisor, say=say)
             _welcome(options, login, data, say)
             systemd.ready(children.web_url(options.host, options.port))
-            supervisor.watch(systemd.alive)
+            supervisor.watch(lambda: _after_a_look(supervisor, systemd))
         finally:
             systemd.stopping()
             supervisor.stop()
+
+
+def _after_a_look(supervisor: Supervisor, systemd: ServiceManager) -> None:
+    await_orphans(supervisor.processes())
+    systemd.alive()
 
 
 @contextmanager
@@ -200,8 +206,12 @@ def _start_product(
         send_history(sample)
         connection.close()
     say("starting the workers and the scheduler")
+    # A copy of it becomes the supervisor's own child.
+    adopt_orphans()
+    supervisor.start(children.nursery(data, users.product))
     supervisor.start(
-        *children.workers(data, users.product), children.scheduler(data, users.product)
+        *children.workers(data, users.product, from_nursery=True),
+        children.scheduler(data, users.product, from_nursery=True),
     )
     if sample is not None:
         supervisor.start(sample)

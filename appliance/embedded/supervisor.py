@@ -95,6 +95,10 @@ class Supervisor:
         self._groups.clear()
         self._note()
 
+    def processes(self) -> list[int]:
+        """The numbers of those that it started and has not seen end for good."""
+        return [one.child.process.pid for one in self._watched.values() if one.child]
+
     def _look(self, one: _Watched, now: float) -> None:
         trim_log(one.spec.log)
         if one.child is None:
@@ -160,8 +164,7 @@ class Supervisor:
     def _note(self) -> None:
         """Keep what runs in the data directory, for the next run if this one is killed."""
         if self._running is not None:
-            children = [one.child for one in self._watched.values() if one.child]
-            self._running.keep([child.process.pid for child in children])
+            self._running.keep(self.processes())
 
 
 def _may_be_silent_s(one: _Watched) -> float:

@@ -14,6 +14,7 @@ _MODULES = (
     ("appliance.signer", Part.SIGNER),
     ("appliance.web_server", Part.WEB),
     ("appliance.backup.keeper", Part.KEEPER),
+    ("appliance.embedded.nursery", Part.NURSERY),
     (" beat ", Part.SCHEDULER),
     (" worker ", Part.WORKER),
 )
