@@ -100,6 +100,8 @@ def nursery(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
         str(data.nursery_socket),
         environment=WORK_ENVIRONMENT | _names(user),
         kill_order=KillOrder.WORK,
+        # It does nothing but answer, and nobody is brought back while it does not.
+        silent_timeout_s=20.0,
         is_ready=lambda: is_open(data.nursery_socket),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import errno
 import gc
 import importlib
 import json
@@ -26,11 +27,13 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
 READY, GO = b"ready", b"go"
-ANSWER_S = 5.0
+READY_S, ANSWER_S = 2.0, 5.0
+"""An idle nursery says at once that it is ready; a copy is a fork, which takes memory."""
 MOST_BYTES = 128 * 1024
 """Of a request: arguments and environment, in one packet."""
 LOADED_LATER = (
@@ -68,7 +71,11 @@ class Copy:
     def poll(self) -> int | None:
         """How it ended, as Popen says it; None while it runs."""
         if self.returncode is None:
-            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            try:
+                ended, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                # Somebody else took the answer, where SIGCHLD is ignored.
+                ended, status = self.pid, 0
             if ended:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
@@ -92,9 +99,12 @@ class Copy:
         self.send_signal(signal.SIGKILL)
 
 
-def adopt_orphans() -> None:
-    """From here on whose parent ends becomes a child of this process, and is its to await."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def adopt_orphans() -> bool:
+    """From here on whose parent ends becomes a child of this process, and is its to await.
+
+    False where the system cannot do that: no copy could be made.
+    """
+    return bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 def await_orphans(own: Collection[int]) -> None:
@@ -120,11 +130,17 @@ def bear(path: Path, birth: Birth, log_fd: int) -> Copy:
 
     Raises OSError where nobody answers.
     """
+    request = json.dumps(asdict(birth)).encode()
+    if len(request) > MOST_BYTES:
+        raise OSError(errno.E2BIG, "too many arguments, or too large an environment")
     with _connected(path) as connection:
-        socket.send_fds(connection, [json.dumps(asdict(birth)).encode()], [log_fd])
+        connection.settimeout(ANSWER_S)
+        socket.send_fds(connection, [request], [log_fd])
         said = connection.recv(32)
         if not said.isdigit():
-            raise ConnectionAbortedError(f"{path}: no copy was made")
+            raise ConnectionAbortedError(f"{path}: no copy was made; nursery.log says why")
+        # Raises where it is no child of this process.
+        os.waitid(os.P_PID, int(said), os.WEXITED | os.WNOHANG | os.WNOWAIT)
         connection.send(GO)
     return Copy(int(said))
 
@@ -132,7 +148,7 @@ def bear(path: Path, birth: Birth, log_fd: int) -> Copy:
 def _connected(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        connection.settimeout(ANSWER_S)
+        connection.settimeout(READY_S)
         connection.connect(str(path))
         if connection.recv(len(READY)) != READY:
             raise ConnectionAbortedError(f"{path} is closed to this process")
@@ -180,7 +196,7 @@ def _load() -> None:
     app.loader.import_default_modules()
     app.finalize()
     for name in LOADED_LATER:
-        importlib.import_module(name)
+        _load_module(name)
     for name in TASKS:
         _load_imports(Path(str(importlib.import_module(name).__file__)))
 
@@ -188,37 +204,57 @@ def _load() -> None:
 def _load_imports(source: Path) -> None:
     """Import what the functions of a module import when they are called."""
     for node in ast.walk(ast.parse(source.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            module = importlib.import_module(node.module)
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            module = _load_module(node.module)
             for name in node.names:
-                if not hasattr(module, name.name):
-                    importlib.import_module(f"{node.module}.{name.name}")
+                if module is not None and not hasattr(module, name.name):
+                    _load_module(f"{node.module}.{name.name}")
+
+
+def _load_module(name: str) -> ModuleType | None:
+    """One that cannot be loaded costs the task that asks for it, and no other."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        print(f"nursery: {name} is not loaded: {error}", file=sys.stderr, flush=True)
+        return None
 
 
 def _serve(connection: socket.socket, supervisor: int) -> Birth | None:
     """Answer one question; a birth in the copy that is to live it, None in this process."""
-    with connection:
-        try:
-            connection.settimeout(ANSWER_S)
-            if _peer(connection) != supervisor:
-                return None
-            connection.send(READY)
-            packet, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 1)
-            if not packet:
-                return None
-            between = os.fork()
-            if between:
-                for descriptor in descriptors:
-                    os.close(descriptor)
-                os.waitpid(between, 0)
-                return None
-        except OSError as error:
-            print(f"nursery: {error}", file=sys.stderr)
+    descriptors: list[int] = []
+    try:
+        connection.settimeout(ANSWER_S)
+        if _peer(connection) != supervisor:
             return None
-        # Its parent ends at once, so that the supervisor gets it.
+        connection.send(READY)
+        packet, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 1)
+        if packet and _is_copy():
+            try:
+                return _born(connection, Birth(**json.loads(packet)), descriptors[0], supervisor)
+            except OSError:
+                os._exit(1)
+    except OSError as error:
+        print(f"nursery: {error}", file=sys.stderr, flush=True)
+    finally:
+        connection.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+    return None
+
+
+def _is_copy() -> bool:
+    """Fork twice, so that the copy's parent ends at once and the supervisor gets it."""
+    between = os.fork()
+    if between:
+        os.waitpid(between, 0)
+        return False
+    try:
         if os.fork():
             os._exit(0)
-        return _born(connection, Birth(**json.loads(packet)), descriptors[0], supervisor)
+    except OSError:
+        os._exit(1)
+    return True
 
 
 def _peer(connection: socket.socket) -> int:
@@ -228,7 +264,10 @@ def _peer(connection: socket.socket) -> int:
 
 
 def _born(connection: socket.socket, birth: Birth, log_fd: int, supervisor: int) -> Birth:
-    """Wait for the supervisor's word; without it there would be a process that nobody knows."""
+    """Wait for the supervisor's word; without it there would be a process that nobody knows.
+
+    Raises OSError where the supervisor says nothing.
+    """
     deadline = time.monotonic() + ANSWER_S
     while os.getppid() != supervisor:
         if time.monotonic() > deadline:
@@ -236,15 +275,11 @@ def _born(connection: socket.socket, birth: Birth, log_fd: int, supervisor: int)
         time.sleep(0.001)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, birth.stop_signal, 0, 0, 0)
     os.setsid()
-    try:
-        connection.send(str(os.getpid()).encode())
-        if connection.recv(len(GO)) != GO or os.getppid() != supervisor:
-            os._exit(1)
-    except OSError:
+    connection.send(str(os.getpid()).encode())
+    if connection.recv(len(GO)) != GO or os.getppid() != supervisor:
         os._exit(1)
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
-    os.close(log_fd)
     return birth
 
 
@@ -269,8 +304,9 @@ def _be_called(title: str) -> None:
     start, end = int(fields[45]), int(fields[46])
     room = end - start - 1
     if start and room > 0:
+        shown = os.fsencode(title)[:room]
         ctypes.memset(start, 0, end - start)
-        ctypes.memmove(start, title.encode()[:room], min(room, len(title.encode())))
+        ctypes.memmove(start, shown, len(shown))
 
 
 if __name__ == "__main__":

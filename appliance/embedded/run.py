@@ -206,12 +206,12 @@ def _start_product(
         send_history(sample)
         connection.close()
     say("starting the workers and the scheduler")
-    # A copy of it becomes the supervisor's own child.
-    adopt_orphans()
-    supervisor.start(children.nursery(data, users.product))
+    has_nursery = adopt_orphans()
+    if has_nursery:
+        supervisor.start(children.nursery(data, users.product))
     supervisor.start(
-        *children.workers(data, users.product, from_nursery=True),
-        children.scheduler(data, users.product, from_nursery=True),
+        *children.workers(data, users.product, from_nursery=has_nursery),
+        children.scheduler(data, users.product, from_nursery=has_nursery),
     )
     if sample is not None:
         supervisor.start(sample)

@@ -34,6 +34,7 @@ class _Watched:
     """
 
     spec: ChildSpec
+    began_at: float
     child: Child | None = None
     pauses: int = 0
     next_start_at: float = 0.0
@@ -51,6 +52,7 @@ class Supervisor:
         self._running = running
         self._watched: dict[str, _Watched] = {}
         self._groups: list[tuple[str, ...]] = []
+        self._copies_from = 0.0
 
     def start(self, *specs: ChildSpec) -> None:
         """Start children side by side and wait until each does its work.
@@ -60,7 +62,7 @@ class Supervisor:
         """
         self._groups.append(tuple(spec.name for spec in specs))
         for spec in specs:
-            self._watched[spec.name] = _Watched(spec)
+            self._watched[spec.name] = _Watched(spec, time.monotonic())
             self._launch(self._watched[spec.name])
         new = [self._watched[spec.name] for spec in specs if spec.essential]
         while waiting := [one for one in new if one.ready_since is None]:
@@ -102,7 +104,9 @@ class Supervisor:
     def _look(self, one: _Watched, now: float) -> None:
         trim_log(one.spec.log)
         if one.child is None:
-            if now >= one.next_start_at and self._has_needs(one):
+            # A nursery without an answer keeps each of its copies waiting for seconds.
+            may_start_at = max(one.next_start_at, self._copies_from if one.spec.nursery else 0.0)
+            if now >= may_start_at and self._has_needs(one):
                 self._launch(one)
         elif one.child.exit_status is not None:
             self._pause(one, one.child.describe_end(), now)
@@ -157,6 +161,8 @@ class Supervisor:
         except OSError as error:
             # No memory, no process number, no room for a log: all of that may pass.
             self._pause(one, f"{one.spec.name} cannot be started: {error}", now)
+            if one.spec.nursery:
+                self._copies_from = time.monotonic() + FIRST_PAUSE_S
             return
         one.alive_at, one.next_look_at = now, now
         self._note()
@@ -178,6 +184,9 @@ def _check_first_start(one: _Watched) -> None:
     """Raises ChildFailed if it ended, or is not ready in its time."""
     child, spec = one.child, one.spec
     if child is None:
+        # The nursery comes back by itself.
+        if spec.nursery and time.monotonic() < one.began_at + spec.ready_timeout_s:
+            return
         raise ChildFailed(one.why)
     if child.exit_status is not None:
         raise ChildFailed(child.describe_end())

@@ -19,6 +19,7 @@ from appliance.embedded.child import Child, ChildSpec
 from appliance.embedded.nursery import (
     PR_SET_CHILD_SUBREAPER,
     READY,
+    READY_S,
     Birth,
     Copy,
     adopt_orphans,
@@ -119,13 +120,19 @@ def test_a_copy_runs_a_module_as_a_program_of_its_own(folder, nursery):
         folder,
         "tells",
         """
-        import json, os, sys
+        import json, os, signal, sys
         assert __name__ == "__main__"
         print(json.dumps({
             "arguments": sys.argv[1:], "environment": dict(os.environ), "nice": os.nice(0),
             "session": os.getsid(0) == os.getpid(), "parent": os.getppid(),
             "title": open("/proc/self/cmdline").read().rstrip(chr(0)),
             "loaded": "advisor.tasks" in sys.modules,
+            "open": sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd < 3)
+            + [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")],
+            "threads": len(os.listdir("/proc/self/task")),
+            "usual signals": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            and signal.getsignal(signal.SIGINT) == signal.default_int_handler
+            and not signal.pthread_sigmask(signal.SIG_BLOCK, []),
         }))
         print("and complains", file=sys.stderr)
         sys.exit(7)
@@ -145,6 +152,9 @@ def test_a_copy_runs_a_module_as_a_program_of_its_own(folder, nursery):
         "parent": os.getpid(),
         "title": "tells --queue=a b",
         "loaded": True,
+        "open": [0, 1, 2],
+        "threads": 1,
+        "usual signals": True,
     }
 
 
@@ -269,6 +279,76 @@ def test_orphans_are_awaited_and_own_processes_left_to_their_owner():
     wait_until(lambda: (await_orphans([own.pid]), not Path(f"/proc/{pid}").exists())[1])
 
     assert own.wait() == 0
+
+
+def test_a_nursery_that_stands_still_keeps_nobody_for_long(folder):
+    with open_nursery(folder / "still") as path:
+        (nursery_pid,) = (
+            int(entry.name)
+            for entry in Path("/proc").glob("[0-9]*")
+            if str(path) in command_line(entry)
+        )
+        os.kill(nursery_pid, signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            copy_of(folder, path, waits(folder))
+        assert not is_open(path)
+        assert time.monotonic() - began < 3 * READY_S
+        os.kill(nursery_pid, signal.SIGCONT)
+        wait_until(lambda: is_open(path))
+        copy = copy_of(folder, path, waits(folder))
+        copy.kill()
+        copy.wait(DEADLINE_S)
+
+
+def command_line(entry: Path) -> str:
+    try:
+        return (entry / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_a_process_that_somebody_else_awaited_has_ended(folder, nursery):
+    copy = copy_of(folder, nursery, waits(folder))
+    copy.kill()
+    os.waitpid(copy.pid, 0)
+
+    assert copy.poll() == 0
+
+
+def test_more_than_a_packet_is_refused(folder, nursery):
+    with pytest.raises(OSError, match="too large an environment"):
+        copy_of(folder, nursery, waits(folder), "x" * 2**18)
+
+
+def test_first_start_waits_for_a_nursery_that_has_to_come_back(folder):
+    data = DataDir(folder / "first")
+    data.logs.mkdir(parents=True)
+    said: list[str] = []
+    supervisor = Supervisor(said.append)
+    loaded = open_nursery(folder / "first")
+    loaded.child.stop(at_once=True)
+    copy = ChildSpec(
+        name="copy",
+        argv=(sys.executable, "-m", waits(folder)),
+        log=data.logs / "copy.log",
+        nursery=data.nursery_socket,
+    )
+
+    starting = ChildSpec(
+        name="nursery",
+        argv=loaded.child.spec.argv,
+        log=loaded.child.spec.log,
+        environment=loaded.child.spec.environment,
+    )
+    # It counts as ready before it has loaded.
+    supervisor.start(starting)
+    try:
+        supervisor.start(copy)
+        assert len(supervisor.processes()) == 2
+    finally:
+        supervisor.stop()
+    assert any("copy cannot be started" in line for line in said)
 
 
 def test_a_supervisor_starts_copies_again_once_the_nursery_is_back(folder):
