@@ -4,10 +4,14 @@ io.max limits each direction by itself and lets whole I/Os through per slice of 
 (block/blk-throttle.c, DFL_THROTL_SLICE), so a limit that is not a multiple of 10 I/Os per second
 is rounded down. The two limits follow the measured mix, in multiples of 10; what they let through
 too much or too little is made good in the next period, of one direction alone beyond one slice.
+The mix of a short period is chance: a direction that has its part of the usual mix and no more
+holds the other one up too. So each has room for what chance brings, and what comes through beyond
+the limit is taken off the next period.
 A limit that counts one I/O per 32 KiB is divided as it counts; what is written is in plain I/Os.
 """
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from enforcers.contract import Unit
 
@@ -17,7 +21,11 @@ SMALLEST_PART = 2
 """Up to Linux 6.12 io.max refuses 1."""
 # Who took less than this of what was open to it did not want it all.
 _USED_RATIO = 0.8
-_MOST_CARRIED_RATIO = 0.2
+_MOST_CARRIED_RATIO = 0.3
+# Standard deviations of the reads that one period has by chance: so much room has each direction,
+_ROOM = 2.0
+# and what differs by more is another mix; of less this part is followed.
+_ANOTHER_MIX, _FOLLOWED_RATIO = 3.0, 0.4
 # Who took so much of its part may want more, and is given so much more of the limit for a try.
 _FULL_RATIO = 0.9
 _MORE_RATIO = 0.05
@@ -46,8 +54,9 @@ class Took:
 class Pool:
     """A limit per second, what was let through too little of it, and its two parts now.
 
-    A part is in the unit of io.max. `is_trying`: the smaller part is larger than the mix, to see
-    whether it is used; the next try is in `try_in` periods, `pause` after this.
+    A part is in the unit of io.max. `mix` is the usual part of reads, None before the first
+    period. `is_trying`: the smaller part is larger than the mix, to see whether it is used; the
+    next try is in `try_in` periods, `pause` after this.
     """
 
     limit: float
@@ -55,6 +64,7 @@ class Pool:
     carried: float
     reads: int
     writes: int
+    mix: float | None = None
     is_trying: bool = False
     try_in: int = _FIRST_PAUSE
     pause: int = _FIRST_PAUSE
@@ -81,23 +91,56 @@ def next_pool(pool: Pool, took: Took, *, limit: float | None = None) -> Pool:
     used = took.reads + took.writes
     costs = (took.read_cost, took.write_cost)
     carried = 0.0
+    mix, room = _mix(pool, took), _room(pool, took)
     if _wanted_all(pool, took):
         step = max(_grain(pool, cost).step * cost for cost in costs)
-        most = max(_MOST_CARRIED_RATIO * pool.limit, step) + _slack(pool)
+        # What both have of room may come through in each period, and is owed in each.
+        most = max(_MOST_CARRIED_RATIO * pool.limit, step, 4 * room) + _slack(pool)
         missed = pool.carried + (pool.limit - used) * took.elapsed_s
         carried = min(max(missed, -most), most)
-    pool = replace(pool, limit=pool.limit if limit is None else limit)
+    pool = replace(pool, limit=pool.limit if limit is None else limit, mix=mix)
     budget = max(pool.limit + _to_make_good(carried, pool), 1.0)
-    read_ratio = took.reads / used if used > 0 else 0.5
     pool = _with_try(pool, took)
     if pool.is_trying:
-        read_ratio += min(_MORE_RATIO, abs(0.5 - read_ratio)) * (1 if read_ratio < 0.5 else -1)
+        mix += min(_MORE_RATIO, abs(0.5 - mix)) * (1 if mix < 0.5 else -1)
     return replace(
         pool,
         carried=carried,
-        reads=_rounded(budget * read_ratio, pool, took.read_cost),
-        writes=_rounded(budget * (1 - read_ratio), pool, took.write_cost),
+        reads=_rounded(budget * mix + room, pool, took.read_cost),
+        writes=_rounded(budget * (1 - mix) + room, pool, took.write_cost),
     )
+
+
+def _mix(pool: Pool, took: Took) -> float:
+    """The usual part of reads: that of the last period, as far as it is not chance."""
+    used = took.reads + took.writes
+    if used <= 0:
+        return 0.5 if pool.mix is None else pool.mix
+    new = took.reads / used
+    if pool.mix is None or pool.unit is Unit.BYTES_PER_S:
+        return new
+    by_chance = _deviation(pool.mix, took)
+    if abs(new - pool.mix) > _ANOTHER_MIX * by_chance:
+        return new
+    return pool.mix + _FOLLOWED_RATIO * (new - pool.mix)
+
+
+def _room(pool: Pool, took: Took) -> float:
+    """What a direction has beyond its part, per second; of bytes, whose number nobody knows, 0.
+
+    Who only reads, or only writes, needs none.
+    """
+    used = took.reads + took.writes
+    if pool.unit is Unit.BYTES_PER_S or min(took.reads, took.writes) <= 0:
+        return 0.0
+    return _ROOM * _deviation(took.reads / used, took) * used
+
+
+def _deviation(mix: float, took: Took) -> float:
+    """The standard deviation of the part of reads among the I/Os of one period."""
+    count = (took.reads / took.read_cost + took.writes / took.write_cost) * took.elapsed_s
+    count = max(count, 1.0)
+    return sqrt(max(mix * (1 - mix), 1 / count) / count)
 
 
 def is_held(pool: Pool, took: Took) -> bool:
@@ -112,11 +155,16 @@ def is_held(pool: Pool, took: Took) -> bool:
 
 
 def _wanted_all(pool: Pool, took: Took) -> bool:
-    """Whether it took what was open to it. A limit that was changed may begin a slice later."""
+    """Whether it took what was open to it, or is held in a direction that it uses.
+
+    A limit that was changed may begin a slice later.
+    """
     is_open = pool.reads * took.read_cost + pool.writes * took.write_cost
     open_per_s = min(is_open, pool.limit)
     open_s = max(took.elapsed_s - SLICE_S, took.elapsed_s / 2)
-    return (took.reads + took.writes) * took.elapsed_s >= _USED_RATIO * open_per_s * open_s
+    if (took.reads + took.writes) * took.elapsed_s >= _USED_RATIO * open_per_s * open_s:
+        return True
+    return _is_mixed(pool) and is_held(pool, took)
 
 
 def _to_make_good(carried: float, pool: Pool) -> float:
@@ -128,8 +176,11 @@ def _slack(pool: Pool) -> float:
 
     The parts of who reads and writes change all the time anyway, and all is made good.
     """
-    is_mixed = min(pool.reads, pool.writes) > _grain(pool, 1.0).least
-    return 0.0 if is_mixed else pool.limit * SLICE_S
+    return 0.0 if _is_mixed(pool) else pool.limit * SLICE_S
+
+
+def _is_mixed(pool: Pool) -> bool:
+    return min(pool.reads, pool.writes) > _grain(pool, 1.0).least
 
 
 def _with_try(pool: Pool, took: Took) -> Pool:

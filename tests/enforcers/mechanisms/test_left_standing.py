@@ -57,7 +57,7 @@ def test_next_agent_begins_with_the_parts_and_weights_that_stand(
     rig.enforcement.run(POLICY, previous=POLICY, now_s=4.0)
     rig.enforcement.follow(clock_s=lambda: 4.0)
 
-    assert "riops=350 wiops=150" in before[0]
+    assert "riops=370 wiops=170" in before[0]
     assert controls(host) == before
     assert rig.audit() == audit
     assert (rig.executor.writes.made, rig.executor.writes.adjusted) == (0, 0)
