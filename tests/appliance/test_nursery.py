@@ -84,7 +84,9 @@ def wait_until(question: Callable[[], bool]) -> None:
 
 
 def program(folder: Path, name: str, text: str) -> str:
-    (folder / f"{name}.py").write_text(textwrap.dedent(text))
+    # A copy that is being loaded reads the file.
+    if not (path := folder / f"{name}.py").exists():
+        path.write_text(textwrap.dedent(text))
     return name
 
 
