@@ -94,6 +94,8 @@ class Agent:
                 call = wait(self._config.poll_s)
         if call is Call.STOP:
             self.stop()
+        else:
+            self._enforcement.hand_over()
         return call
 
     def tick(self) -> None:

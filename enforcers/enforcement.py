@@ -137,22 +137,33 @@ class Enforcement:
 
     def leave(self) -> None:
         """Keep the policy in force with nobody who follows it."""
-        left: list[Left] = []
         with self._writing:
             for target, settled in sorted(self._settled.items()):
                 mechanism = self._mechanisms.get(target[0])
                 if not isinstance(mechanism, FollowingMechanism):
                     continue
                 try:
-                    texts = mechanism.leave(settled.desired, self._executor)
+                    mechanism.leave(settled.desired, self._executor)
                 except _OBSERVING_ERRORS as error:
                     log.warning("not left", extra={"device": target[1], "error": str(error)})
-                else:
-                    left += (
-                        Left(mechanism=target[0], device=target[1], thing=thing, text=text)
-                        for thing, text in texts.items()
-                    )
-            self._left.keep(left)
+            self._note_left()
+
+    def hand_over(self) -> None:
+        """Keep all as it is for an agent that follows it at once."""
+        with self._writing:
+            self._note_left()
+
+    def _note_left(self) -> None:
+        """Whose parts could not be set for nobody are noted nevertheless, as they stand."""
+        left: list[Left] = []
+        for target, settled in sorted(self._settled.items()):
+            mechanism = self._mechanisms.get(target[0])
+            if isinstance(mechanism, FollowingMechanism):
+                left += (
+                    Left(mechanism=target[0], device=target[1], thing=thing, text=text)
+                    for thing, text in mechanism.left(settled.desired).items()
+                )
+        self._left.keep(left)
 
     def _follow(self, target: Target, clock_s: Callable[[], float]) -> bool:
         mechanism, desired = self._mechanisms.get(target[0]), self._settled[target].desired

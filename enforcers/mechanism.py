@@ -171,10 +171,12 @@ class FollowingMechanism(Protocol):
         """
         ...
 
-    def leave(self, desired: Desired, executor: Executor) -> Mapping[str, str]:
-        """Set what may stand while nobody follows, and tell by thing what the next agent may
-        begin with. Raises OSError and StateError.
-        """
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        """Set what may stand while nobody follows. Raises OSError and StateError."""
+        ...
+
+    def left(self, desired: Desired) -> Mapping[str, str]:
+        """By thing what stands, with which the next agent may begin."""
         ...
 
 

@@ -127,18 +127,22 @@ def test_stop_may_keep_the_policy_in_force(tmp_path: Path) -> None:
     assert bench.is_enforced
 
 
-@pytest.mark.parametrize(("call", "left"), [(Call.STOP, 1), (Call.HAND_OVER, 0)])
+@pytest.mark.parametrize(
+    ("call", "end"),
+    [(Call.STOP, "leave"), (Call.HAND_OVER, "hand_over"), (Call.RELOAD, "hand_over")],
+)
 def test_only_a_stop_that_keeps_the_policy_leaves_what_may_stand_unfollowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, left: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, end: str
 ) -> None:
     bench = Bench(tmp_path, on_exit=OnExit.KEEP)
-    calls: list[None] = []
-    monkeypatch.setattr(Enforcement, "leave", lambda _: calls.append(None))
+    calls: list[str] = []
+    for name in ("leave", "hand_over"):
+        monkeypatch.setattr(Enforcement, name, lambda _, name=name: calls.append(name))
     waits = iter([None, call])
 
     bench.agent.run(lambda _: next(waits))
 
-    assert len(calls) == left
+    assert calls == [end]
 
 
 def test_one_bad_round_does_not_end_the_loop(

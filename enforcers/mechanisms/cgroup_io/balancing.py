@@ -166,11 +166,10 @@ class Balancing:
         self._looks.take(seen, parts)
         self.standing = replace(self.standing, looks=dict(self._looks.found))
 
-    def leave(self, executor: Executor) -> dict[str, str]:
+    def leave(self, executor: Executor) -> None:
         """Leave the parts by the policy, of the device and of limits: nobody follows others now.
 
-        Gives by thing what stands of limits and weights. Raises the first OSError or StateError
-        of a write.
+        Raises the first OSError or StateError of a write.
         """
         self._failed = None
         if self._joint is not None and self._joint.part is not None:
@@ -178,6 +177,9 @@ class Balancing:
         self._limits.leave(partial(self._make_limit, executor))
         if self._failed is not None:
             raise self._failed
+
+    def left(self) -> dict[str, str]:
+        """By thing what stands of limits and weights."""
         return texts_of(self.standing.limits, self._weights)
 
     def _waited_ratio(self, clock_s: Clock) -> float | None:

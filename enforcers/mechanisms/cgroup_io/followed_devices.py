@@ -73,12 +73,18 @@ class FollowedDevices:
         if known is not None and known[0] is desired:
             known[1].look(clock_s)
 
-    def leave(self, desired: Desired, executor: Executor) -> Mapping[str, str]:
-        """Set what may stand while nobody follows this policy, and tell what stands."""
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        """Set what may stand while nobody follows this policy."""
+        known = self._followed.get(desired.device)
+        if known is not None and known[0].allocations == desired.allocations:
+            known[1].leave(executor)
+
+    def left(self, desired: Desired) -> Mapping[str, str]:
+        """What stands of this policy."""
         known = self._followed.get(desired.device)
         if known is None or known[0].allocations != desired.allocations:
             return {}
-        return known[1].leave(executor)
+        return known[1].left()
 
     def forget(self, device: str) -> None:
         """Follow it no more."""

@@ -227,8 +227,12 @@ class CgroupIo:
         if self._followed is not None:
             self._followed.look(desired, clock_s)
 
-    def leave(self, desired: Desired, executor: Executor) -> Mapping[str, str]:
-        return {} if self._followed is None else self._followed.leave(desired, executor)
+    def leave(self, desired: Desired, executor: Executor) -> None:
+        if self._followed is not None:
+            self._followed.leave(desired, executor)
+
+    def left(self, desired: Desired) -> Mapping[str, str]:
+        return {} if self._followed is None else self._followed.left(desired)
 
     def _has_iocost(self, mount: str) -> bool:
         """Whether it is on somewhere, or may be switched on."""

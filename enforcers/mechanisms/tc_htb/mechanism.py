@@ -324,15 +324,18 @@ class TcHtb:
             self._waiting[tree.device].look(tree.counters)
         executor.adjust_together(turns_of(desired, self.plan(desired, observed)))
 
-    def leave(self, desired: Desired, executor: Executor) -> Mapping[str, str]:
+    def leave(self, desired: Desired, executor: Executor) -> None:
         """Each member keeps its part of its pool's turn, whoever sends."""
         entries = self._noted.get(desired.device)
         if not pools_with_turns(desired) or entries is None:
-            return {}
+            return
         observed = self.observe(desired, entries)
         for tree in both_trees(observed):
             self._waiting.pop(tree.device, None)
         executor.adjust_together(turns_of(desired, self.plan(desired, observed)))
+
+    def left(self, desired: Desired) -> Mapping[str, str]:  # noqa: ARG002
+        """Turns begin anew with whoever follows."""
         return {}
 
     def find_marked(self) -> tuple[LedgerEntry, ...]:

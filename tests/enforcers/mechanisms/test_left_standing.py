@@ -30,9 +30,12 @@ def host(tmp_path: Path) -> Host:
     return host
 
 
-def next_agent(host: Host, folder: Path) -> Rig:
+def next_agent(host: Host, folder: Path, *, is_at_once: bool = False) -> Rig:
     """One that starts where the other has ended with all left in force."""
-    host.rig.enforcement.leave()
+    if is_at_once:
+        host.rig.enforcement.hand_over()
+    else:
+        host.rig.enforcement.leave()
     devices = frozenset({"8:0"})
     config = CgroupIoConfig(
         subtrees=frozenset({PARENT}), devices=devices, capacity_is_measured=devices
@@ -48,11 +51,12 @@ def controls(host: Host) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("is_at_once", [False, True])
 def test_next_agent_begins_with_the_parts_and_weights_that_stand(
-    host: Host, tmp_path: Path
+    host: Host, tmp_path: Path, is_at_once: bool
 ) -> None:
     before, audit = controls(host), host.rig.audit()
-    rig = next_agent(host, tmp_path)
+    rig = next_agent(host, tmp_path, is_at_once=is_at_once)
 
     rig.enforcement.run(POLICY, previous=POLICY, now_s=4.0)
     rig.enforcement.follow(clock_s=lambda: 4.0)
