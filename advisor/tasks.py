@@ -6,7 +6,7 @@ few tasks wait at a time, so that turns come soon.
 
 Services are imported by the process that runs a task: the web server, and elsewhere the scheduler
 and the parents of the worker processes, need none of them, and their libraries take a second and
-100 MB in each. The nursery of `sluice run` imports them once for all of its workers.
+100 MB in each. The fork server of `sluice run` imports them once for all of its workers.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Connections are kept by event loops, so those that are idle or slow hold nobody 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import gc
+import os
 import pickle
 import resource
 import signal
@@ -22,6 +22,7 @@ import uvicorn
 from uvicorn.supervisors import multiprocess
 
 from appliance.embedded.become import become
+from appliance.embedded.parent_death import ends_with
 from appliance.front_door import GuardedProtocol
 from config.log_format import log_configuration
 
@@ -38,7 +39,6 @@ STANDS_STILL_S = 30
 On a loaded machine, loading all modules takes longer than uvicorn's 5 s of silence, so that it
 would end each new process before it is up.
 """
-PR_SET_PDEATHSIG = 1  # prctl(2)
 SWITCHED_AFTER_S = 0.0005
 """A thread that computes gives way to the event loop so soon.
 
@@ -73,7 +73,7 @@ def main() -> None:
 
 def make_application() -> Application:
     """The application in a process of the server, which ends with its parent."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    ends_with(os.getppid(), signal.SIGTERM)()
     from config.asgi import application
 
     spare_collector()

@@ -97,9 +97,9 @@ class DataDir:
         return self.root / "signer.sock"
 
     @property
-    def nursery_socket(self) -> Path:
+    def fork_server_socket(self) -> Path:
         """Where the supervisor asks for workers."""
-        return self.root / "nursery.sock"
+        return self.root / "fork-server.sock"
 
     @property
     def web_socket(self) -> Path:

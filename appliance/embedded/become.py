@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 
+from appliance.embedded.parent_death import ends_with
 from appliance.embedded.service_user import user_of_name
-
-PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def become(name: str) -> None:
@@ -23,7 +21,4 @@ def become(name: str) -> None:
     os.setgroups([])
     os.setresgid(user.gid, user.gid, user.gid)
     os.setresuid(user.uid, user.uid, user.uid)
-    # Linux forgets with the user that this process ends with its parent.
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGTERM)
+    ends_with(parent, signal.SIGTERM)()

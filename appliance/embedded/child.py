@@ -1,7 +1,6 @@
 """One child process of the supervisor: how it is started, awaited and stopped."""
 
 import contextlib
-import ctypes
 import logging
 import os
 import signal
@@ -13,15 +12,15 @@ from pathlib import Path
 from typing import IO
 
 from appliance.embedded.errors import ChildFailed
+from appliance.embedded.fork_server import ForkedProcess, ForkRequest, fork_process
 from appliance.embedded.kill_order import KillOrder, put_in_order
-from appliance.embedded.nursery import Birth, Copy, bear
+from appliance.embedded.parent_death import ends_with
 from appliance.embedded.service_user import ServiceUser, process_identity
 from config.signing_keys import SIGNING_VARIABLES
 
 log = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 0.05
-PR_SET_PDEATHSIG = 1  # prctl(2)
 LOG_TAIL_LINES = 5
 SYSTEMD = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
@@ -38,8 +37,8 @@ class ChildSpec:
     Where memory runs out, it is ended before those with a smaller `kill_order`.
     It `needs` the children of these names, and is started and judged only while they work.
     A first start goes on without a child that is not essential.
-    One with a `nursery`, the socket of one, is a copy of that process instead of a new program; it
-    runs as the nursery's user, and `argv` is then Python with the name of a module.
+    One with a `fork_server`, the socket of one, is a copy of that process instead of a new
+    program; it runs as the fork server's user, and `argv` is then Python with a module's name.
     """
 
     name: str
@@ -57,7 +56,7 @@ class ChildSpec:
     is_alive: Callable[[], bool] | None = None
     needs: tuple[str, ...] = ()
     essential: bool = True
-    nursery: Path | None = None
+    fork_server: Path | None = None
 
 
 class Child:
@@ -69,7 +68,10 @@ class Child:
         self._is_asked_to_stop = False
         self._failure = ""
         with spec.log.open("ab") as log:
-            self.process = _program(spec, log) if spec.nursery is None else _copy(spec, log)
+            if spec.fork_server is None:
+                self.process: subprocess.Popen[bytes] | ForkedProcess = _program(spec, log)
+            else:
+                self.process = _copy(spec, spec.fork_server, log)
         # From here: a process that became another user may not write its own.
         put_in_order(self.process.pid, spec.kill_order)
 
@@ -158,17 +160,16 @@ def _program(spec: ChildSpec, log: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _copy(spec: ChildSpec, log: IO[bytes]) -> Copy:
-    assert spec.nursery is not None
+def _copy(spec: ChildSpec, fork_server: Path, log: IO[bytes]) -> ForkedProcess:
     _python, _m, module, *arguments = spec.argv
-    birth = Birth(
+    request = ForkRequest(
         module=module,
         arguments=arguments,
         environment={**_own_environment(), **spec.environment},
         stop_signal=spec.stop_signal,
         nice=spec.nice,
     )
-    return bear(spec.nursery, birth, log.fileno())
+    return fork_process(fork_server, request, log.fileno())
 
 
 def _own_environment() -> dict[str, str]:
@@ -197,33 +198,11 @@ def _tail(log: Path) -> str:
 
 def _before_start(spec: ChildSpec) -> Callable[[], None]:
     """What the child runs before the program."""
-    bind = _dies_with_parent(spec.stop_signal)
+    # Made here, in the parent, because a forked child should not load libraries.
+    bind = ends_with(os.getpid(), spec.stop_signal)
 
     def begin() -> None:
         bind()
         os.nice(spec.nice)
 
     return begin
-
-
-def _dies_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
-    """Linux signals the child when the supervisor is killed.
-
-    The library is loaded here, in the parent, because a forked child should not import.
-    """
-    try:
-        prctl = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError):
-        return _nothing
-    parent = os.getpid()
-
-    def bind() -> None:
-        prctl(PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return bind
-
-
-def _nothing() -> None:
-    """Where the system cannot bind a child to its parent."""

@@ -13,9 +13,9 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from appliance.embedded.child import ChildSpec
+from appliance.embedded.fork_server import is_open
 from appliance.embedded.kill_order import KillOrder
 from appliance.embedded.memory_bounds import task_process_bytes
-from appliance.embedded.nursery import is_open
 from appliance.embedded.postgres_memory import KIB, machine_memory_bytes
 from appliance.embedded.product_users import NO_OTHER_USERS, ProductUsers
 from appliance.embedded.service_user import ServiceUser
@@ -87,35 +87,35 @@ def web_processes() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
-def nursery(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
+def fork_server(data: DataDir, user: ServiceUser | None = None) -> ChildSpec:
     """The process that workers and scheduler are copies of.
 
     It becomes the user itself, once its socket is there, in a folder that is root's.
     """
     return _python(
         data,
-        "nursery",
-        "appliance.embedded.nursery",
+        "fork-server",
+        "appliance.embedded.fork_server",
         *([f"--user={user.name}"] if user else []),
-        str(data.nursery_socket),
+        str(data.fork_server_socket),
         environment=WORK_ENVIRONMENT | _names(user),
         kill_order=KillOrder.WORK,
         # It does nothing but answer, and nobody is brought back while it does not.
         silent_timeout_s=20.0,
-        is_ready=lambda: is_open(data.nursery_socket),
+        is_ready=lambda: is_open(data.fork_server_socket),
     )
 
 
 def workers(
-    data: DataDir, user: ServiceUser | None = None, *, from_nursery: bool = False
+    data: DataDir, user: ServiceUser | None = None, *, by_fork_server: bool = False
 ) -> list[ChildSpec]:
     """One worker per queue with work, so that no queue can take the slots of another."""
-    born = data.nursery_socket if from_nursery else None
-    return [_worker(data, queue, user, born) for queue in settings.WORK_QUEUES]
+    server = data.fork_server_socket if by_fork_server else None
+    return [_worker(data, queue, user, server) for queue in settings.WORK_QUEUES]
 
 
 def _worker(
-    data: DataDir, queue: WorkQueue, user: ServiceUser | None, born: Path | None
+    data: DataDir, queue: WorkQueue, user: ServiceUser | None, server: Path | None
 ) -> ChildSpec:
     """The process that does the work of one queue, ready when it answers."""
     name = f"{queue.name}@{socket.gethostname()}"
@@ -140,7 +140,7 @@ def _worker(
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
         is_ready=lambda: _worker_answers(name),
         needs=(DATABASE, QUEUE),
-        nursery=born,
+        fork_server=server,
     )
 
 
@@ -152,7 +152,7 @@ def _worker_answers(name: str) -> bool:
 
 
 def scheduler(
-    data: DataDir, user: ServiceUser | None = None, *, from_nursery: bool = False
+    data: DataDir, user: ServiceUser | None = None, *, by_fork_server: bool = False
 ) -> ChildSpec:
     """The process that queues periodic work."""
     return _python(
@@ -166,7 +166,7 @@ def scheduler(
         environment=WORK_ENVIRONMENT | _names(user),
         user=user,
         needs=(DATABASE, QUEUE),
-        nursery=data.nursery_socket if from_nursery else None,
+        fork_server=data.fork_server_socket if by_fork_server else None,
     )
 
 

@@ -17,10 +17,10 @@ from appliance.embedded import children
 from appliance.embedded.checksums import has_checksums
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import NewLogin, create_first_login
+from appliance.embedded.fork_server import adopt_orphans, await_orphans
 from appliance.embedded.leftovers import Running, clear_leftovers, processes_in
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
 from appliance.embedded.local_reader import local_reader
-from appliance.embedded.nursery import adopt_orphans, await_orphans
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.product_users import (
@@ -206,12 +206,12 @@ def _start_product(
         send_history(sample)
         connection.close()
     say("starting the workers and the scheduler")
-    has_nursery = adopt_orphans()
-    if has_nursery:
-        supervisor.start(children.nursery(data, users.product))
+    has_fork_server = adopt_orphans()
+    if has_fork_server:
+        supervisor.start(children.fork_server(data, users.product))
     supervisor.start(
-        *children.workers(data, users.product, from_nursery=has_nursery),
-        children.scheduler(data, users.product, from_nursery=has_nursery),
+        *children.workers(data, users.product, by_fork_server=has_fork_server),
+        children.scheduler(data, users.product, by_fork_server=has_fork_server),
     )
     if sample is not None:
         supervisor.start(sample)

@@ -104,8 +104,10 @@ class Supervisor:
     def _look(self, one: _Watched, now: float) -> None:
         trim_log(one.spec.log)
         if one.child is None:
-            # A nursery without an answer keeps each of its copies waiting for seconds.
-            may_start_at = max(one.next_start_at, self._copies_from if one.spec.nursery else 0.0)
+            # A fork server without an answer keeps each of its copies waiting for seconds.
+            may_start_at = max(
+                one.next_start_at, self._copies_from if one.spec.fork_server else 0.0
+            )
             if now >= may_start_at and self._has_needs(one):
                 self._launch(one)
         elif one.child.exit_status is not None:
@@ -161,7 +163,7 @@ class Supervisor:
         except OSError as error:
             # No memory, no process number, no room for a log: all of that may pass.
             self._pause(one, f"{one.spec.name} cannot be started: {error}", now)
-            if one.spec.nursery:
+            if one.spec.fork_server:
                 self._copies_from = time.monotonic() + FIRST_PAUSE_S
             return
         one.alive_at, one.next_look_at = now, now
@@ -184,8 +186,8 @@ def _check_first_start(one: _Watched) -> None:
     """Raises ChildFailed if it ended, or is not ready in its time."""
     child, spec = one.child, one.spec
     if child is None:
-        # The nursery comes back by itself.
-        if spec.nursery and time.monotonic() < one.began_at + spec.ready_timeout_s:
+        # The fork server comes back by itself.
+        if spec.fork_server and time.monotonic() < one.began_at + spec.ready_timeout_s:
             return
         raise ChildFailed(one.why)
     if child.exit_status is not None:

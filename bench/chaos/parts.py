@@ -14,7 +14,7 @@ _MODULES = (
     ("appliance.signer", Part.SIGNER),
     ("appliance.web_server", Part.WEB),
     ("appliance.backup.keeper", Part.KEEPER),
-    ("appliance.embedded.nursery", Part.NURSERY),
+    ("appliance.embedded.fork_server", Part.FORK_SERVER),
     (" beat ", Part.SCHEDULER),
     (" worker ", Part.WORKER),
 )

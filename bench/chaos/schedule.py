@@ -37,7 +37,7 @@ class Part(StrEnum):
     BACKEND = "backend"
     AUXILIARY = "auxiliary process"
     KEEPER = "backup keeper"
-    NURSERY = "nursery"
+    FORK_SERVER = "fork server"
 
 
 class Cut(StrEnum):
@@ -126,11 +126,11 @@ LONGEST_GAP_S = 3.0
 _PARTS = (
     (Part.WEB, 2), (Part.WEB_WORKER, 4), (Part.SIGNER, 1), (Part.WORKER, 4), (Part.TASK, 4),
     (Part.SCHEDULER, 2), (Part.QUEUE, 2), (Part.POSTMASTER, 3), (Part.BACKEND, 4),
-    (Part.AUXILIARY, 3), (Part.KEEPER, 1), (Part.NURSERY, 2),
+    (Part.AUXILIARY, 3), (Part.KEEPER, 1), (Part.FORK_SERVER, 2),
 )  # fmt: skip
 _HUNGRY = (Part.WEB_WORKER, Part.TASK, Part.WORKER, Part.BACKEND, Part.QUEUE, Part.POSTMASTER)
 _STOPPED = (Part.WEB_WORKER, Part.SIGNER, Part.WORKER, Part.TASK, Part.SCHEDULER, Part.QUEUE,
-            Part.BACKEND, Part.AUXILIARY, Part.NURSERY)  # fmt: skip
+            Part.BACKEND, Part.AUXILIARY, Part.FORK_SERVER)  # fmt: skip
 _CLOCK_MOVES_S = (-3600.0, -90.0, -5.0, 5.0, 90.0, 3600.0)
 _LEFT_BYTES = (0.0, 64.0 * 2**20)
 

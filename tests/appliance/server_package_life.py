@@ -129,7 +129,7 @@ def owners() -> dict[str, list[str]]:
     """The users of each kind of process."""
     kinds = {
         "appliance.web_server": "web", "celery": "work", "appliance.signer": "signer",
-        "appliance.embedded.nursery": "nursery",
+        "appliance.embedded.fork_server": "fork server",
         "enforcers": "reader", "bin/postgres": "database", "valkey-server": "queue",
         "sluice run": "supervisor",
     }  # fmt: skip

@@ -29,7 +29,7 @@ ROLES = {
     "spawn_main": WEB,
     "celery --app=config.celery worker": WEB,
     "celery --app=config.celery beat": WEB,
-    "appliance.embedded.nursery": WEB,
+    "appliance.embedded.fork_server": WEB,
     "appliance.signer": SIGNER,
     "/postgres -D": "postgres",
 }

@@ -136,7 +136,7 @@ def test_worker_of_moves_runs_where_a_command_is_configured(tmp_path, command, r
 
 @pytest.mark.parametrize(
     ("words", "above"),
-    [("postgres -D", 0), ("web_server", 400), ("celery worker", 600), ("nursery", 600)],
+    [("postgres -D", 0), ("web_server", 400), ("celery worker", 600), ("fork_server", 600)],
 )
 def test_kernel_ends_work_first_and_the_database_last(running, words, above) -> None:
     commands = running.processes().items()

@@ -130,7 +130,7 @@ def test_installed_server_answers_by_users_who_may_do_little(life: dict[str, Any
         "supervisor": ["root"],
         "web": ["sluice"],
         "work": ["sluice"],
-        "nursery": ["sluice"],
+        "fork server": ["sluice"],
     }
     assert "as root" not in life["said"]
     assert re.search(r"log in as admin with the password \S{16}\n", life["said"])

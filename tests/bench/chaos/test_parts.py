@@ -23,7 +23,7 @@ PROCESSES = [
     Process(21, 20, f"{CELERY} worker --queues=evaluate --loglevel=INFO"),
     Process(22, 10, f"{CELERY} beat --loglevel=INFO"),
     Process(23, 10, f"{PYTHON} appliance.backup.keeper"),
-    Process(24, 10, f"{PYTHON} appliance.embedded.nursery /data/nursery.sock"),
+    Process(24, 10, f"{PYTHON} appliance.embedded.fork_server /data/fork-server.sock"),
     Process(25, 10, "celery --app=config.celery worker --queues=advise --concurrency=1 --max-m"),
     Process(30, 1, f"{CELERY} worker --queues=of-somebody-else"),
 ]  # fmt: skip
@@ -33,7 +33,7 @@ def test_each_process_below_the_supervisor_has_its_part() -> None:
     assert parts_below(10, PROCESSES) == {
         11: Part.POSTMASTER, 12: Part.AUXILIARY, 13: Part.BACKEND, 14: Part.BACKEND,
         15: Part.QUEUE, 16: Part.SIGNER, 17: Part.WEB, 19: Part.WEB_WORKER, 20: Part.WORKER,
-        21: Part.TASK, 22: Part.SCHEDULER, 23: Part.KEEPER, 24: Part.NURSERY,
+        21: Part.TASK, 22: Part.SCHEDULER, 23: Part.KEEPER, 24: Part.FORK_SERVER,
         25: Part.WORKER,
     }  # fmt: skip
 

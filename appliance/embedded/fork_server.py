@@ -29,11 +29,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 
-PR_SET_PDEATHSIG = 1  # prctl(2)
-PR_SET_CHILD_SUBREAPER = 36
+from appliance.embedded.parent_death import ends_with
+
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 READY, GO = b"ready", b"go"
 READY_S, ANSWER_S = 2.0, 5.0
-"""An idle nursery says at once that it is ready; a copy is a fork, which takes memory."""
+"""An idle fork server says at once that it is ready; a copy is a fork, which takes memory."""
 MOST_BYTES = 128 * 1024
 """Of a request: arguments and environment, in one packet."""
 LOADED_LATER = (
@@ -51,7 +52,7 @@ _LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Birth:
+class ForkRequest:
     """Which module a copy runs as its program, and how, as subprocess.Popen takes it."""
 
     module: str
@@ -61,7 +62,7 @@ class Birth:
     nice: int = 0
 
 
-class Copy:
+class ForkedProcess:
     """A running copy, with what the supervisor needs of subprocess.Popen."""
 
     def __init__(self, pid: int) -> None:
@@ -125,24 +126,24 @@ def is_open(path: Path) -> bool:
         return False
 
 
-def bear(path: Path, birth: Birth, log_fd: int) -> Copy:
+def fork_process(path: Path, request: ForkRequest, log_fd: int) -> ForkedProcess:
     """Have a copy made that writes to this file, a child of the caller, who adopts orphans.
 
     Raises OSError where nobody answers.
     """
-    request = json.dumps(asdict(birth)).encode()
-    if len(request) > MOST_BYTES:
+    packet = json.dumps(asdict(request)).encode()
+    if len(packet) > MOST_BYTES:
         raise OSError(errno.E2BIG, "too many arguments, or too large an environment")
     with _connected(path) as connection:
         connection.settimeout(ANSWER_S)
-        socket.send_fds(connection, [request], [log_fd])
+        socket.send_fds(connection, [packet], [log_fd])
         said = connection.recv(32)
         if not said.isdigit():
-            raise ConnectionAbortedError(f"{path}: no copy was made; nursery.log says why")
+            raise ConnectionAbortedError(f"{path}: no copy was made; fork-server.log says why")
         # Raises where it is no child of this process.
         os.waitid(os.P_PID, int(said), os.WEXITED | os.WNOHANG | os.WNOWAIT)
         connection.send(GO)
-    return Copy(int(said))
+    return ForkedProcess(int(said))
 
 
 def _connected(path: Path) -> socket.socket:
@@ -180,10 +181,10 @@ def main() -> int:
     server.listen()
     while True:
         connection, _ = server.accept()
-        birth = _serve(connection, supervisor)
-        if birth is not None:
+        request = _serve(connection, supervisor)
+        if request is not None:
             server.close()
-            return _live(birth)
+            return _run(request)
 
 
 def _load() -> None:
@@ -216,12 +217,12 @@ def _load_module(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
     except (ImportError, OSError) as error:
-        print(f"nursery: {name} is not loaded: {error}", file=sys.stderr, flush=True)
+        print(f"fork server: {name} is not loaded: {error}", file=sys.stderr, flush=True)
         return None
 
 
-def _serve(connection: socket.socket, supervisor: int) -> Birth | None:
-    """Answer one question; a birth in the copy that is to live it, None in this process."""
+def _serve(connection: socket.socket, supervisor: int) -> ForkRequest | None:
+    """Answer one question; the request in the copy that is made for it, None in this process."""
     descriptors: list[int] = []
     try:
         connection.settimeout(ANSWER_S)
@@ -231,11 +232,13 @@ def _serve(connection: socket.socket, supervisor: int) -> Birth | None:
         packet, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 1)
         if packet and _is_copy():
             try:
-                return _born(connection, Birth(**json.loads(packet)), descriptors[0], supervisor)
+                return _after_go(
+                    connection, ForkRequest(**json.loads(packet)), descriptors[0], supervisor
+                )
             except OSError:
                 os._exit(1)
     except OSError as error:
-        print(f"nursery: {error}", file=sys.stderr, flush=True)
+        print(f"fork server: {error}", file=sys.stderr, flush=True)
     finally:
         connection.close()
         for descriptor in descriptors:
@@ -263,7 +266,9 @@ def _peer(connection: socket.socket) -> int:
     return int(struct.unpack("3i", said)[0])
 
 
-def _born(connection: socket.socket, birth: Birth, log_fd: int, supervisor: int) -> Birth:
+def _after_go(
+    connection: socket.socket, request: ForkRequest, log_fd: int, supervisor: int
+) -> ForkRequest:
     """Wait for the supervisor's word; without it there would be a process that nobody knows.
 
     Raises OSError where the supervisor says nothing.
@@ -273,24 +278,24 @@ def _born(connection: socket.socket, birth: Birth, log_fd: int, supervisor: int)
         if time.monotonic() > deadline:
             os._exit(1)
         time.sleep(0.001)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, birth.stop_signal, 0, 0, 0)
+    ends_with(supervisor, request.stop_signal)()
     os.setsid()
     connection.send(str(os.getpid()).encode())
     if connection.recv(len(GO)) != GO or os.getppid() != supervisor:
         os._exit(1)
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
-    return birth
+    return request
 
 
-def _live(birth: Birth) -> int:
+def _run(request: ForkRequest) -> int:
     """Run the module as if it had been started as a program."""
     os.environ.clear()
-    os.environ.update(birth.environment)
-    os.nice(birth.nice)
-    _be_called(" ".join((birth.module, *birth.arguments)))
-    sys.argv = [birth.module, *birth.arguments]
-    runpy.run_module(birth.module, run_name="__main__", alter_sys=True)
+    os.environ.update(request.environment)
+    os.nice(request.nice)
+    _be_called(" ".join((request.module, *request.arguments)))
+    sys.argv = [request.module, *request.arguments]
+    runpy.run_module(request.module, run_name="__main__", alter_sys=True)
     return 0
 
 
