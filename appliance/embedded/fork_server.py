@@ -1,7 +1,7 @@
 """Workers and scheduler are copies of one process that has loaded the product's programs.
 
-Each would load the same 60 MB for itself; copies share them until they write (fork(2)). The
-supervisor asks over a socket, and a copy begins only when the supervisor has its number. It is the
+Each would load the same for itself; copies share it until they write (fork(2)). The supervisor
+asks over a socket, and a copy begins only when the supervisor has its number. It is the
 supervisor's own child from then on (PR_SET_CHILD_SUBREAPER), so that it lives on without this
 process, and its end is seen as any other's.
 """
