@@ -6,7 +6,8 @@ where nobody else measures single calls: on its own host.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 SECRET_BYTES = PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
@@ -17,7 +18,11 @@ _L = 2**252 + 27742317777372353535851937790883648493
 _D = -121665 * pow(121666, -1, _P) % _P
 _ROOT_OF_MINUS_1 = pow(2, (_P - 1) // 4, _P)
 _WINDOW = 5
-"""Bits of one digit: eight multiples of each point are in memory while one is checked."""
+"""Bits of one digit: a point has eight multiples in memory."""
+_PARTS, _PART_BITS = 4, 64
+"""A number is summed in four parts side by side, which takes a quarter of the doublings."""
+_KEYS_KNOWN = 8
+"""An agent has two, of its service and its own."""
 
 _Point = tuple[int, int, int, int]
 """X, Y, Z and T with x = X/Z, y = Y/Z and xy = T/Z."""
@@ -27,15 +32,15 @@ _NEUTRAL: _Point = (0, 1, 1, 0)
 def public_key(secret: bytes) -> bytes:
     """The public key of a secret one of 32 bytes. ValueError for another length."""
     scalar, _ = _expanded(secret)
-    return _encoded(_sum([(scalar, _BASE_MULTIPLES)]))
+    return _public(scalar)
 
 
 def sign(message: bytes, secret: bytes) -> bytes:
     """The signature of 64 bytes, always the same for the same message and key."""
     scalar, prefix = _expanded(secret)
-    public = _encoded(_sum([(scalar, _BASE_MULTIPLES)]))
+    public = _public(scalar)
     nonce = _number(prefix + message) % _L
-    point = _encoded(_sum([(nonce, _BASE_MULTIPLES)]))
+    point = _encoded(_sum([(nonce, _tables(_BASE))]))
     answer = (nonce + _number(point + public + message) * scalar) % _L
     return point + answer.to_bytes(32, "little")
 
@@ -48,13 +53,13 @@ def is_signed(message: bytes, signature: bytes, public: bytes) -> bool:
     if answer >= _L:
         # S + L would satisfy the equation too.
         return False
-    x, y, z, t = _decoded(public) or _NEUTRAL
-    negated = _multiples((-x % _P, y, z, -t % _P))
     challenge = _number(point + public + message) % _L
+    negated = _tables(_negated(_decoded(public) or _NEUTRAL))
     # Compared as bytes: R is so in its canonical form, or refused.
-    return _encoded(_sum([(answer, _BASE_MULTIPLES), (challenge, negated)])) == point
+    return _encoded(_sum([(answer, _tables(_BASE)), (challenge, negated)])) == point
 
 
+@lru_cache(_KEYS_KNOWN)
 def is_public_key(public: bytes) -> bool:
     """Whether these are a point in its canonical form, and not one of the few of small order.
 
@@ -66,6 +71,11 @@ def is_public_key(public: bytes) -> bool:
     for _ in range(3):
         point = _doubled(point)
     return _encoded(point) != _encoded(_NEUTRAL)
+
+
+@lru_cache(_KEYS_KNOWN)
+def _public(scalar: int) -> bytes:
+    return _encoded(_sum([(scalar, _tables(_BASE))]))
 
 
 def _expanded(secret: bytes) -> tuple[int, bytes]:
@@ -81,6 +91,7 @@ def _number(data: bytes) -> int:
     return int.from_bytes(hashlib.sha512(data).digest(), "little")
 
 
+@lru_cache(_KEYS_KNOWN)
 def _decoded(data: bytes) -> _Point | None:
     """The point of 32 bytes; None if there is none, or if these are not its canonical form."""
     if len(data) != PUBLIC_BYTES:
@@ -131,7 +142,23 @@ def _doubled(point: _Point) -> _Point:
     return e * f % _P, g * h % _P, f * g % _P, e * h % _P
 
 
-def _multiples(point: _Point) -> list[_Point]:
+def _negated(point: _Point) -> _Point:
+    x, y, z, t = point
+    return -x % _P, y, z, -t % _P
+
+
+@lru_cache(_KEYS_KNOWN)
+def _tables(point: _Point) -> Sequence[Sequence[_Point]]:
+    """Multiples of the point for each part of a number, the lowest part first."""
+    found = [_multiples(point)]
+    while len(found) < _PARTS:
+        for _ in range(_PART_BITS):
+            point = _doubled(point)
+        found.append(_multiples(point))
+    return found
+
+
+def _multiples(point: _Point) -> Sequence[_Point]:
     """1, 3, 5, ... times the point, as many as a digit can ask for."""
     twice, found = _doubled(point), [point]
     while len(found) < 1 << (_WINDOW - 2):
@@ -156,9 +183,13 @@ def _each_digit(number: int) -> Iterator[int]:
         number >>= 1
 
 
-def _sum(terms: list[tuple[int, list[_Point]]]) -> _Point:
-    """The sum of numbers times points, each by its multiples, with one run of doublings."""
-    rows = [(_digits(number), multiples) for number, multiples in terms]
+def _sum(terms: Sequence[tuple[int, Sequence[Sequence[_Point]]]]) -> _Point:
+    """The sum of numbers times points, each by its tables, with one run of doublings."""
+    rows = [
+        (_digits(part), multiples)
+        for number, tables in terms
+        for part, multiples in zip(_parts(number), tables, strict=True)
+    ]
     total = _NEUTRAL
     for place in reversed(range(max(len(digits) for digits, _ in rows))):
         total = _doubled(total)
@@ -167,11 +198,17 @@ def _sum(terms: list[tuple[int, list[_Point]]]) -> _Point:
             if digit > 0:
                 total = _added(total, multiples[digit >> 1])
             elif digit < 0:
-                x, y, z, t = multiples[-digit >> 1]
-                total = _added(total, (-x % _P, y, z, -t % _P))
+                total = _added(total, _negated(multiples[-digit >> 1]))
     return total
+
+
+def _parts(number: int) -> list[int]:
+    """The number in parts, the lowest first; the highest takes what is left."""
+    most = (1 << _PART_BITS) - 1
+    lower = [number >> place * _PART_BITS & most for place in range(_PARTS - 1)]
+    return [*lower, number >> (_PARTS - 1) * _PART_BITS]
 
 
 _BASE_Y = 4 * pow(5, -1, _P) % _P
 _BASE_X = _recovered_x(_BASE_Y, 0) or 0
-_BASE_MULTIPLES = _multiples((_BASE_X, _BASE_Y, 1, _BASE_X * _BASE_Y % _P))
+_BASE: _Point = (_BASE_X, _BASE_Y, 1, _BASE_X * _BASE_Y % _P)
