@@ -62,7 +62,35 @@ from web.views import (
 
 moved = partial(RedirectView.as_view, permanent=True, query_string=True)
 
+# Patterns are tried one after the other, and agents ask most often.
+_FOR_PROGRAMS: list[URLPattern | URLResolver] = [
+    path("api/v1/enforcer/document", enforcer.document, name="enforcer-document"),
+    path("api/v1/enforcer/report", enforcer.report, name="enforcer-report"),
+    path("api/v1/enforcer/exchange", enforcer.exchange, name="enforcer-exchange"),
+    path("api/v1/enforcer/limits", enforcer.limits, name="enforcer-limits"),
+    path("health/live", probes.live, name="health-live"),
+    path("health/ready", probes.ready, name="health-ready"),
+    path("health/evaluation", probes.evaluation, name="health-evaluation"),
+    path("metrics", probes.metrics, name="metrics"),
+    path("api/v1/resources/<int:pk>/charts", charts.resource_charts, name="resource-charts"),
+    path(
+        "api/v1/resources/<int:pk>/charts/<slug:key>.csv",
+        charts.resource_csv,
+        name="resource-chart-csv",
+    ),
+    path("api/v1/hosts/<int:pk>/charts", charts.host_charts, name="host-charts"),
+    path("api/v1/hosts/<int:pk>/charts/<slug:key>.csv", charts.host_csv, name="host-chart-csv"),
+    path("api/v1/workloads/<int:pk>/charts", charts.workload_charts, name="workload-charts"),
+    path(
+        "api/v1/workloads/<int:pk>/charts/<slug:key>.csv",
+        charts.workload_csv,
+        name="workload-chart-csv",
+    ),
+    path("api/v1/", include(api_patterns())),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
+    *_FOR_PROGRAMS,
     path("", overview.overview, name="overview"),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
@@ -214,27 +242,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("imports/<int:pk>/", imports.one_import, name="import"),
     path("imports/<int:pk>/answer/", imports.answer_files, name="answer-files"),
     path("health-of-sluice/", health.health, name="health-of-sluice"),
-    path("health/live", probes.live, name="health-live"),
-    path("health/ready", probes.ready, name="health-ready"),
-    path("health/evaluation", probes.evaluation, name="health-evaluation"),
-    path("metrics", probes.metrics, name="metrics"),
-    path("api/v1/resources/<int:pk>/charts", charts.resource_charts, name="resource-charts"),
-    path(
-        "api/v1/resources/<int:pk>/charts/<slug:key>.csv",
-        charts.resource_csv,
-        name="resource-chart-csv",
-    ),
-    path("api/v1/hosts/<int:pk>/charts", charts.host_charts, name="host-charts"),
-    path("api/v1/hosts/<int:pk>/charts/<slug:key>.csv", charts.host_csv, name="host-chart-csv"),
-    path("api/v1/workloads/<int:pk>/charts", charts.workload_charts, name="workload-charts"),
-    path(
-        "api/v1/workloads/<int:pk>/charts/<slug:key>.csv",
-        charts.workload_csv,
-        name="workload-chart-csv",
-    ),
-    path("api/v1/enforcer/document", enforcer.document, name="enforcer-document"),
-    path("api/v1/enforcer/report", enforcer.report, name="enforcer-report"),
-    path("api/v1/enforcer/exchange", enforcer.exchange, name="enforcer-exchange"),
-    path("api/v1/enforcer/limits", enforcer.limits, name="enforcer-limits"),
-    path("api/v1/", include(api_patterns())),
 ]
