@@ -110,7 +110,7 @@ def _as_packaged() -> list[str]:
     """As `enforcers/debian/sluice-enforcer` begins, with the modules of this checkout."""
     python = str(PACKAGED) if PACKAGED.exists() else sys.executable
     begin = f"import sys; sys.path.insert(0, {str(CHECKOUT)!r}); from enforcers.entry import main"
-    return [python, "-I", "-c", f"{begin}; sys.exit(main())"]
+    return [python, "-IS", "-c", f"{begin}; sys.exit(main())"]
 
 
 def _is_enforcing(report: ComplianceReport) -> bool:
