@@ -172,11 +172,15 @@ def _to_make_good(carried: float, pool: Pool) -> float:
 
 
 def _slack(pool: Pool) -> float:
-    """A slice's worth, which Linux 7 gives or takes at each change: correcting it never ends.
+    """What is not made good: Linux 7 gives or takes a slice at each change, so that never ends.
 
+    A limit of whole I/Os per slice holds by itself, and is left alone for what two changes bring.
     The parts of who reads and writes change all the time anyway, and all is made good.
     """
-    return 0.0 if _is_mixed(pool) else pool.limit * SLICE_S
+    if _is_mixed(pool):
+        return 0.0
+    holds_by_itself = pool.unit is Unit.IOPS and pool.limit % SLICES_PER_S == 0
+    return pool.limit * SLICE_S * (2 if holds_by_itself else 1)
 
 
 def _is_mixed(pool: Pool) -> bool:

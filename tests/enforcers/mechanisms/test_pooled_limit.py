@@ -138,6 +138,27 @@ def test_shortfall_below_a_slice_is_made_good_where_parts_change_anyway(
     assert (after.reads, after.writes) == parts
 
 
+@pytest.mark.parametrize(
+    ("limit", "carried", "writes"),
+    [
+        # Two slices of 50, which two changes bring on Linux 7; the kernel holds 500 by itself.
+        (500.0, -99.0, 500),
+        (500.0, -108.0, 490),
+        # 118 lies between 110 and 120, one of which is to be written: beyond a slice it changes.
+        (118.0, -11.0, 120),
+        (118.0, -16.0, 110),
+    ],
+)
+def test_what_two_changes_bring_is_not_made_good_where_the_limit_holds_by_itself(
+    limit: float, carried: float, writes: int
+) -> None:
+    pool = Pool(limit=limit, unit=Unit.IOPS, carried=carried, reads=10, writes=int(limit), mix=0.0)
+
+    after = next_pool(pool, Took(reads=0.0, writes=limit, elapsed_s=0.5))
+
+    assert after.writes == writes
+
+
 @given(st.floats(20.0, 5000.0), st.floats(0.0, 1.0))
 def test_parts_never_go_far_beyond_the_limit(limit: float, read_ratio: float) -> None:
     pool = first_pool(limit, Unit.IOPS)
