@@ -33,6 +33,7 @@ from advisor.models import (
     WorkloadKind,
 )
 from advisor.pipeline.detect import detect
+from advisor.pipeline.find_cause import find_causes
 from advisor.pipeline.look_outside import look_where_due
 from ingest.core.grid import grid_of
 from ingest.core.line_protocol import Precision
@@ -65,6 +66,7 @@ def _replay(bundle: Bundle) -> Found:
     resource = _resource(bundle, organisation)
     detect(resource=resource, now=bundle.until)
     look_where_due(resource=resource, now=bundle.until)
+    find_causes(resource=resource, now=bundle.until)
     incidents = list(Incident.objects.filter(resource=resource).order_by("started_at"))
     if not incidents:
         return Found()
@@ -78,7 +80,7 @@ def _replay(bundle: Bundle) -> Found:
             )
             for one in incidents
         ),
-        aggressors=tuple(one["workload"] for one in longest.aggressors),
+        aggressors=tuple(one["workload"] for one in longest.culprits),
         victims=tuple(one["workload"] for one in longest.victims),
         answer=_answer(resource, longest, bundle.until),
     )
