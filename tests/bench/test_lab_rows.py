@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.evaluation.on_kernels import CALL, CASEBOOK, kept_rows
+from bench.evaluation.on_kernels import CALL, CASEBOOK, DISK_CALLS, kept_rows
 from bench.lab.promises import broken
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
@@ -16,6 +16,7 @@ def test_page_has_all_rows_of_the_casebook_and_of_the_last_call() -> None:
 
     assert kept_rows(CASEBOOK) in page
     assert kept_rows(CALL) in page
+    assert kept_rows(DISK_CALLS) in page
 
 
 def test_row_that_does_not_hold_is_published_as_such(tmp_path: Path) -> None:
