@@ -166,9 +166,9 @@ number too, of which no rule was made; `sluice trust` prints these rows.
 {casebook}
 
 What is asked of headlines and aggressors counts from twelve on; not each policy has a headline.
-The bundles are of the calls below and of twelve rare runs. Before them the casebook was of calls on
-a machine that was busy: 3 of 79 who lost were not named, one incident was told without congestion,
-and 48 % of the rates of uplinks and 51 % of those of datastores were told as sure.
+The bundles are of the calls below and of twelve rare runs. Before them the casebook was of calls
+on a machine that was busy: 3 of 79 who lost were not named, one incident was told without
+congestion, and 48 % of the rates of uplinks and 51 % of those of datastores were told as sure.
 
 The call of `make lab` on uplinks, twelve runs with seeds of the moment, on two cores with nothing
 else to do:
