@@ -19,7 +19,7 @@ from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import controls, io_text
 from enforcers.mechanisms.cgroup_io.controls import Controls, claim_of
-from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did, is_gone
+from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
 from enforcers.mechanisms.cgroup_io.entitled_weights import Contender, entitled_weights
 from enforcers.mechanisms.cgroup_io.followed_limits import FollowedLimits
 from enforcers.mechanisms.cgroup_io.grip import WAITED_RATIO
@@ -86,7 +86,6 @@ class Balancing:
         self._host_fs = host_fs
         self._joint = joint
         self._counts: dict[str, Count] = {}
-        self._did: Mapping[str, Did] = {}
         self._all_waited: Count | None = None
         self._active_groups = 0
         self._failed: OSError | StateError | None = None
@@ -157,7 +156,6 @@ class Balancing:
         if waits:
             self._follow_weights(executor, done)
         self._follow_limits(executor, clock_s, done)
-        self._did = done
         if self._failed is not None:
             raise self._failed
 
@@ -260,16 +258,15 @@ class Balancing:
         return None if text is None else io_text.line_of(text, observed.number) or ""
 
     def _follow_weights(self, executor: Executor, done: Mapping[str, Did]) -> None:
-        unit = self._ground.spec.unit
         contenders = [
             Contender(
-                group=group,
+                group=item.selector.value,
                 claim=claim_of(item),
-                rate=now.rate,
-                waits=now.waits and not is_gone(self._did.get(group), now, unit),
+                rate=done[item.selector.value].rate,
+                waits=done[item.selector.value].waits,
             )
             for item in self._ground.kept
-            if (now := done.get(group := item.selector.value)) is not None
+            if item.selector.value in done
         ]
         if not any(one.waits for one in contenders):
             return

@@ -7,8 +7,6 @@ from enforcers.mechanisms.cgroup_io.controls import stat_keys
 
 # Shorter waiting than this part of the time is the rounding of iocost's periods.
 _WAITS_RATIO = 0.05
-# Who did so many in a period, none larger than this, is not without any in the next by chance.
-_MANY_IOS, _LARGE_BYTES = 10, 65536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,16 +78,6 @@ def did(before: Count | None, after: Count, *, period_s: float) -> Did | None:
         writes=writes / elapsed_s,
         waited_ratio=waited_us / 1e6 / min(elapsed_s, period_s),
     )
-
-
-def is_gone(before: Did | None, now: Did, unit: Unit) -> bool:
-    """Whether it did many I/Os in the period before, and none in this one.
-
-    Its waiting in this one is of before then: iocost tells it once in each of its own periods,
-    which take up to some tenths of a second (ioc_timer_fn of block/blk-iocost.c).
-    """
-    many = _MANY_IOS * (_LARGE_BYTES if unit is Unit.BYTES_PER_S else 1)
-    return now.rate == 0 and before is not None and before.rate * before.elapsed_s >= many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,25 +39,6 @@ def test_reservation_that_pauses_is_there_when_it_comes_back(host: Host) -> None
     assert host.parts(*NAMES)[0] == pytest.approx(0.4, abs=0.01)
 
 
-def test_groups_that_went_count_no_more_though_their_waiting_is_told_late(host: Host) -> None:
-    """Iocost tells it some tenths of a second later: the reservation would get what they left."""
-    for _ in range(2):
-        host.second({FIRST: 800, **dict.fromkeys(NAMES[1:], 400)}, waits=tuple(NAMES))
-
-    host.second({FIRST: 1000, NAMES[1]: 500}, waits=tuple(NAMES))
-
-    # The two that stay are entitled to 1000 each.
-    assert host.parts(*NAMES[:2]) == pytest.approx([0.5, 0.5], abs=0.005)
-
-
-def test_group_that_waits_and_gets_nothing_stays_in_the_reckoning(host: Host) -> None:
-    for ios in (400, 0, 0):
-        host.second({FIRST: 800, NAMES[1]: 800, NAMES[2]: ios}, waits=tuple(NAMES[:3]))
-
-    # The reservation of 800, and 600 for each of the two others.
-    assert host.parts(*NAMES[:3]) == pytest.approx([0.4, 0.3, 0.3], abs=0.005)
-
-
 @pytest.mark.parametrize(
     ("shows_waiting", "parts"),
     [(True, [0.5, 0.5]), (False, [2 / 3, 1 / 3])],
