@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 
-from enforcers.authorities import trusting_context
 from enforcers.config import Endpoint
 from enforcers.errors import ConfigError, ServerError
 from enforcers.version import VERSION
@@ -45,7 +44,9 @@ class HttpExchange:
         self._tls: ssl.SSLContext | None = None
         if config.url.scheme == "https":
             try:
-                self._tls = trusting_context(config.ca_file)
+                self._tls = ssl.create_default_context()
+                if config.ca_file is not None:
+                    self._tls.load_verify_locations(config.ca_file)
             except OSError as error:
                 file = str(config.ca_file)
                 raise ConfigError(file, "server.ca_file", file, str(error)) from error

@@ -15,7 +15,6 @@ import pytest
 
 from accounts.log_context import taken_request_id
 from enforcers import ed25519
-from enforcers.authorities import trusting_context
 from enforcers.client import Client
 from enforcers.config import ServerConfig
 from enforcers.errors import ConfigError, ServerError
@@ -317,30 +316,6 @@ def test_private_authority_is_trusted_when_it_is_configured(certificate: Path) -
         answer = client(service.url, ca_file=certificate).fetch_document()
 
         assert answer == b"{}"
-
-
-def _authorities_of_system(folder: Path, certificate: Path, *, by_hash: bool) -> dict[str, str]:
-    """A system's file with this authority, and its folder; the variables that name them."""
-    file, place = folder / "all.pem", folder / "certs"
-    file.write_text(Path(f"{certificate}.crt").read_text())
-    place.mkdir()
-    if by_hash:
-        words = ["openssl", "x509", "-noout", "-hash", "-in", str(file)]
-        name = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
-        (place / f"{name}.0").symlink_to(file)
-    return {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": str(place)}
-
-
-@pytest.mark.parametrize("by_hash", [True, False], ids=["whole folder", "empty folder"])
-def test_authorities_of_the_system_are_trusted(
-    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_hash: bool
-) -> None:
-    for name, value in _authorities_of_system(tmp_path, certificate, by_hash=by_hash).items():
-        monkeypatch.setenv(name, value)
-    with web_service(certificate) as service:
-        # None is in memory before it is asked for, where the folder has them all.
-        assert len(trusting_context(None).get_ca_certs()) == (0 if by_hash else 1)
-        assert client(service.url).fetch_document() == b"{}"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"], ids=["no authority", "other name"])
