@@ -95,11 +95,11 @@ def next_pool(pool: Pool, took: Took, *, limit: float | None = None) -> Pool:
     if _wanted_all(pool, took):
         step = max(_grain(pool, cost).step * cost for cost in costs)
         # What both have of room may come through in each period, and is owed in each.
-        most = max(_MOST_CARRIED_RATIO * pool.limit, step, 4 * room) + _slack(pool)
+        most = max(_MOST_CARRIED_RATIO * pool.limit, step, 4 * room) + _slack(pool, took)
         missed = pool.carried + (pool.limit - used) * took.elapsed_s
         carried = min(max(missed, -most), most)
     pool = replace(pool, limit=pool.limit if limit is None else limit, mix=mix)
-    budget = max(pool.limit + _to_make_good(carried, pool), 1.0)
+    budget = max(pool.limit + _to_make_good(carried, _slack(pool, took)), 1.0)
     pool = _with_try(pool, took)
     if pool.is_trying:
         mix += min(_MORE_RATIO, abs(0.5 - mix)) * (1 if mix < 0.5 else -1)
@@ -167,11 +167,11 @@ def _wanted_all(pool: Pool, took: Took) -> bool:
     return _is_mixed(pool) and is_held(pool, took)
 
 
-def _to_make_good(carried: float, pool: Pool) -> float:
-    return max(carried - _slack(pool), 0.0) + min(carried + _slack(pool), 0.0)
+def _to_make_good(carried: float, slack: float) -> float:
+    return max(carried - slack, 0.0) + min(carried + slack, 0.0)
 
 
-def _slack(pool: Pool) -> float:
+def _slack(pool: Pool, took: Took) -> float:
     """What is not made good: Linux 7 gives or takes a slice at each change, so that never ends.
 
     A limit of whole I/Os per slice holds by itself, and is left alone for what two changes bring.
@@ -179,7 +179,8 @@ def _slack(pool: Pool) -> float:
     """
     if _is_mixed(pool):
         return 0.0
-    holds_by_itself = pool.unit is Unit.IOPS and pool.limit % SLICES_PER_S == 0
+    cost = took.read_cost if took.reads > took.writes else took.write_cost
+    holds_by_itself = pool.unit is Unit.IOPS and pool.limit / cost % SLICES_PER_S == 0
     return pool.limit * SLICE_S * (2 if holds_by_itself else 1)
 
 

@@ -139,22 +139,27 @@ def test_shortfall_below_a_slice_is_made_good_where_parts_change_anyway(
 
 
 @pytest.mark.parametrize(
-    ("limit", "carried", "writes"),
+    ("limit", "cost", "carried", "writes"),
     [
         # Two slices of 50, which two changes bring on Linux 7; the kernel holds 500 by itself.
-        (500.0, -99.0, 500),
-        (500.0, -108.0, 490),
+        (500.0, 1.0, -99.0, 500),
+        (500.0, 1.0, -108.0, 490),
+        (500.0, 2.0, -99.0, 250),
         # 118 lies between 110 and 120, one of which is to be written: beyond a slice it changes.
-        (118.0, -11.0, 120),
-        (118.0, -16.0, 110),
+        (118.0, 1.0, -11.0, 120),
+        (118.0, 1.0, -16.0, 110),
+        # So does a third of 500, of I/Os that count three times, between 160 and 170.
+        (500.0, 3.0, -40.0, 170),
+        (500.0, 3.0, -70.0, 160),
     ],
 )
 def test_what_two_changes_bring_is_not_made_good_where_the_limit_holds_by_itself(
-    limit: float, carried: float, writes: int
+    limit: float, cost: float, carried: float, writes: int
 ) -> None:
-    pool = Pool(limit=limit, unit=Unit.IOPS, carried=carried, reads=10, writes=int(limit), mix=0.0)
+    part = int(limit / cost)
+    pool = Pool(limit=limit, unit=Unit.IOPS, carried=carried, reads=10, writes=part, mix=0.0)
 
-    after = next_pool(pool, Took(reads=0.0, writes=limit, elapsed_s=0.5))
+    after = next_pool(pool, Took(reads=0.0, writes=limit, elapsed_s=0.5, write_cost=cost))
 
     assert after.writes == writes
 
