@@ -180,8 +180,8 @@ count there; one more call was broken off before a run of it had ended:
 
 {disk_calls}
 
-What is off most is an aggressor beside a second load that began with it and is hidden by it, in a
-third of the runs. All calls before these are in
+What is off most is an aggressor beside a second load that begins with it and is hidden by it. All
+calls before these are in
 [the README of the laboratory](../bench/README.md#lab), call by call.
 
 ## Workloads that start or stop by themselves
