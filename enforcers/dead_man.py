@@ -35,13 +35,14 @@ def restore_if_over(file: Path) -> int:
             raise
         log.info("no configuration of use, so by the ledger", extra={"error": str(error)})
         return max(restore_left(root, partial(assemble_by_ledger, root)) for root in roots)
-    return restore_left(loaded.state_dir, partial(assemble, loaded, dry_run=False))
+    assembled = partial(assemble, loaded, dry_run=False)
+    return restore_left(loaded.state_dir, assembled, is_dry=loaded.dry_run)
 
 
-def restore_left(root: Path, assembled: Callable[[], Parts]) -> int:
+def restore_left(root: Path, assembled: Callable[[], Parts], *, is_dry: bool = False) -> int:
     """Restore what the agent of one state directory left, unless it runs or its lease lasts.
 
-    The exit status is 0 if nothing is left. Raises StateError.
+    `is_dry`: the agent only rehearsed. The exit status is 0 if nothing is left. Raises StateError.
     """
     state_dir = StateDir(root=root)
     if not state_dir.root.is_dir() or state_dir.running_pid() is not None:
@@ -49,8 +50,8 @@ def restore_left(root: Path, assembled: Callable[[], Parts]) -> int:
     with state_dir.exclusive(), ExitStack() as ends:
         parts = assembled()
         ends.callback(parts.locks.close)
-        latest = parts.store.latest
-        if latest is not None and not latest.lease.is_over(parts.clocks.moment()):
+        held = parts.store.governing(is_dry=is_dry)
+        if held is not None and not held.lease.is_over(parts.clocks.moment()):
             return 0
         restored = put_back(parts)
         problems = [*restored.problems, *_forget_in_force(parts, restored)]

@@ -108,6 +108,15 @@ class PolicyStore:
         """The document that governs the kernel."""
         return self._held.enforced
 
+    def governing(self, *, is_dry: bool = False) -> HeldPolicy | None:
+        """The policy whose lease lasts for what is in the kernel.
+
+        A dry run, of the document or, by `is_dry`, of the agent, leaves there what was in force.
+        """
+        latest = self.latest
+        is_dry = is_dry or (latest is not None and latest.document.dry_run)
+        return self.enforced if is_dry else latest
+
     def keep_latest(self, policy: HeldPolicy) -> None:
         """Keep a newly accepted document. Raises StateError."""
         self._store(replace(self._held, latest=policy))

@@ -335,8 +335,8 @@ class SimulatedHost:
             self.excuse_trouble()
 
     def _dead_man_said(self, status: int | None, parts: Parts) -> None:
-        latest = parts.store.latest
-        is_over = latest is None or latest.lease.is_over(parts.clocks.moment())
+        held = parts.store.governing()
+        is_over = held is None or held.lease.is_over(parts.clocks.moment())
         if not is_over:
             return
         if status == 0:

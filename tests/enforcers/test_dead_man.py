@@ -1,5 +1,6 @@
 """`restore --if-over`: acts only when the agent is gone and its lease is over."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -54,18 +55,27 @@ def left(state_dir: StateDir, monkeypatch: pytest.MonkeyPatch) -> FakeTc:
     return kernel
 
 
-def hold(state_dir: StateDir, *allocations: Allocation, left_s: float) -> None:
-    """Hold a policy whose lease ends so many seconds from now, by the time since boot alone."""
+def hold(
+    state_dir: StateDir, *allocations: Allocation, left_s: float, is_dry: bool = False
+) -> None:
+    """Hold a policy whose lease ends so many seconds from now, by the time since boot alone.
+
+    A dry run is held beside the policy that was in force before.
+    """
     moment = clocks_of(HostFs()).moment()
     now = datetime.now(UTC)
     held = document(
-        *(allocations or (vnic(1),)), issued_at=now, expires_at=now + timedelta(days=2)
+        *(allocations or (vnic(1),)),
+        issued_at=now,
+        expires_at=now + timedelta(days=2),
+        dry_run=is_dry,
     )
     begun = Moment(now=now, boot_id=moment.boot_id, boot_s=moment.boot_s + left_s - 86_400.0)
     policy = HeldPolicy(document=held, lease=begin(now + timedelta(days=1), begun))
     store = PolicyStore(state_dir.policy, key=KEY, moment=moment)
     store.keep_latest(policy)
-    store.keep_enforced(policy)
+    if not is_dry:
+        store.keep_enforced(policy)
 
 
 def restore_if_over(agent_toml: Path) -> int:
@@ -86,6 +96,35 @@ def test_lease_decides_when_the_agent_is_gone(
 
     assert status == 0
     assert is_left(left) is stays
+
+
+@pytest.mark.parametrize(("left_s", "stays"), [(3600.0, True), (-1.0, False)])
+def test_dry_run_does_not_outlast_the_lease_of_what_is_in_the_kernel(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc, left_s: float, stays: bool
+) -> None:
+    hold(state_dir, left_s=left_s)
+    hold(state_dir, left_s=7200.0, is_dry=True)
+
+    status = restore_if_over(agent_toml)
+
+    assert status == 0
+    assert is_left(left) is stays
+
+
+def test_agent_that_only_rehearses_does_not_outlast_that_lease_either(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc
+) -> None:
+    agent_toml.write_text(agent_toml.read_text().replace("[server]", "dry_run = true\n[server]"))
+    hold(state_dir, left_s=7200.0)
+    moment = clocks_of(HostFs()).moment()
+    store = PolicyStore(state_dir.policy, key=KEY, moment=moment)
+    assert store.latest is not None
+    over = replace(store.latest.lease, ends_at_boot_s=moment.boot_s - 1.0)
+    store.keep_enforced(None)
+    store.keep_enforced(replace(store.latest, lease=over))
+
+    assert restore_if_over(agent_toml) == 0
+    assert not is_left(left)
 
 
 def test_policy_of_no_use_counts_as_over(
