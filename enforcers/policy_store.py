@@ -84,11 +84,8 @@ class PolicyStore:
         self._path = path
         self._text = HeldText()
         read = _read(path)
-        self.was_in_force = (
-            read is not None
-            and read.enforced is not None
-            and read.enforced.lease.boot_id == moment.boot_id
-        )
+        self._noted_boot_id = None if read is None else _boot_id(read.enforced)
+        self.was_in_force = self._noted_boot_id == moment.boot_id
         # What a damaged file told of the kernel nobody knows.
         self.may_have_been_in_force = self.was_in_force or read is None
         held = _usable(read or HeldPolicies(), key, path)
@@ -124,7 +121,8 @@ class PolicyStore:
     def keep_enforced(self, policy: HeldPolicy | None) -> None:
         """Keep what is in force on all devices, None after a restore. Raises StateError."""
         before, held = self._held.enforced, replace(self._held, enforced=policy)
-        if _revision(before) == _revision(policy):
+        is_noted = self._noted_boot_id == _boot_id(policy)
+        if _revision(before) == _revision(policy) and is_noted:
             # A renewed lease alone is kept with the next document; until then it ends earlier.
             self._held = held
         else:
@@ -138,6 +136,11 @@ class PolicyStore:
         # The document counts even if it cannot be stored.
         self._held = held
         write_atomically(self._path, self._text.of(held))
+        self._noted_boot_id = _boot_id(held.enforced)
+
+
+def _boot_id(policy: HeldPolicy | None) -> str | None:
+    return None if policy is None else policy.lease.boot_id
 
 
 def _revision(policy: HeldPolicy | None) -> int | None:

@@ -63,6 +63,23 @@ def test_policy_that_a_former_agent_kept_goes_on(tmp_path: Path) -> None:
     assert open_store(tmp_path).latest == former
 
 
+def test_policy_that_is_in_force_again_after_a_reboot_is_noted_as_of_that_boot(
+    tmp_path: Path,
+) -> None:
+    """Else nobody would miss a ledger that is lost then."""
+    store = open_store(tmp_path)
+    store.keep_latest(HELD)
+    store.keep_enforced(HELD)
+    rebooted = Moment(now=NOON + timedelta(minutes=1), boot_id="c", boot_s=5.0)
+
+    again = open_store(tmp_path, moment=rebooted)
+    was_in_force = again.was_in_force
+    again.keep_enforced(again.latest)
+
+    assert not was_in_force
+    assert open_store(tmp_path, moment=rebooted).was_in_force
+
+
 def test_forgotten_policies_stay_forgotten(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.keep_latest(HELD)
