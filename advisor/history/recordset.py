@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+from django.db.models import Model
 from psycopg.types.json import Jsonb
 
 from ingest.binary_cursor import binary_cursor
@@ -39,6 +41,27 @@ def write_rows(
                 *(_array(dicts, name, columns[name]) for name in packed),
             ],
         )
+
+
+def update_rows(rows: Sequence[Model], names: Collection[str]) -> None:
+    """Write these fields of stored rows of one model, in one statement.
+
+    Django's `bulk_update` compares each row with all others for each field: a thousand rows of
+    nine fields take seconds.
+    """
+    if not rows:
+        return
+    meta: Any = rows[0]._meta  # noqa: SLF001  (Django's name)
+    fields = [meta.pk, *(meta.get_field(name) for name in names)]
+    columns = {field.column: str(field.rel_db_type(connection)) for field in fields}
+    changes = ", ".join(f"{column} = new.{column}" for column in list(columns)[1:])
+    key = meta.pk.column
+    write_rows(
+        f"UPDATE {meta.db_table} AS row SET {changes} FROM {{rows}}"  # noqa: S608  # of models
+        f" WHERE row.{key} = new.{key}",
+        columns,
+        [[getattr(row, field.attname) for field in fields] for row in rows],
+    )
 
 
 def _text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from advisor.advice.policy.recommend import (
     UNKNOWN_GAP,
     calm_gap,
 )
+from advisor.history.recordset import update_rows
 from advisor.models import Incident, Resource, ResourceStatus, State
 
 
@@ -46,7 +47,7 @@ def note_calm(now: datetime) -> int:
     rows = list(calm.select_for_update(skip_locked=True, of=("self",)).order_by("pk"))
     for row in rows:
         row.advice_gap = calm_gap(row)
-    ResourceStatus.objects.bulk_update(rows, ["advice_gap"], batch_size=1000)
+    update_rows(rows, ["advice_gap"])
     return len(rows)
 
 

@@ -9,11 +9,10 @@ from django.db.models import Q
 
 from accounts.models import Organisation
 from advisor.decisions.found.look import Look
+from advisor.history.recordset import update_rows
 from advisor.models import ClusterClaim, ClusterPod, Resource
 from ingest.core.identity.datastores import FoundDatastore
 from ingest.core.identity.facts import Kind
-
-_AT_ONCE = 1000
 
 
 def keep_clusters(
@@ -42,7 +41,7 @@ def _keep_pods(organisation: Organisation, workloads: Mapping[int, int]) -> None
         if row.workload_id != workloads.get(row.pk):
             row.workload_id = workloads.get(row.pk)
             changed.append(row)
-    ClusterPod.objects.bulk_update(changed, ["workload"], batch_size=_AT_ONCE)
+    update_rows(changed, ["workload"])
 
 
 def _keep_claims(
@@ -62,7 +61,7 @@ def _keep_claims(
     changed = [row for row in rows if row.resource_id != lies.get(row.volume)]
     for row in changed:
         row.resource_id = lies.get(row.volume)
-    ClusterClaim.objects.bulk_update(changed, ["resource"], batch_size=_AT_ONCE)
+    update_rows(changed, ["resource"])
 
 
 def _volumes(seen: Look) -> Iterable[tuple[str, FoundDatastore]]:

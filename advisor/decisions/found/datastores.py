@@ -10,6 +10,7 @@ from typing import Any
 from accounts.models import Organisation
 from advisor.decisions.found.look import Look, datastores, device_place
 from advisor.decisions.found.names import free_name
+from advisor.history.recordset import update_rows
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.registry import traits_of
 from ingest.core.catalogue import DISKIO
@@ -161,10 +162,10 @@ def _save(rows: Sequence[Resource], changed: Sequence[Resource]) -> None:
             names = {row.pk: row.name for row in renamed}
             for row in renamed:
                 row.name = f"~{row.pk}"
-            Resource.objects.bulk_update(renamed, ["name"])
+            update_rows(renamed, ["name"])
             for row in renamed:
                 row.name = names[row.pk]
-        Resource.objects.bulk_update(changed, _COLUMNS, batch_size=1000)
+        update_rows(changed, _COLUMNS)
     Resource.objects.bulk_create([row for row in rows if row.pk is None], batch_size=1000)
 
 
@@ -198,8 +199,7 @@ def _attach(
                 at.resource = row
             if _set_depth(at, depth) or moves:
                 changed.append(at)
-    fields = ["resource", "device_queue_depth", "derived_queue_depth"]
-    Attachment.objects.bulk_update(changed, fields, batch_size=1000)
+    update_rows(changed, ["resource", "device_queue_depth", "derived_queue_depth"])
     Attachment.objects.bulk_create(new, batch_size=1000)
     _detach(present, wanted, seen)
 

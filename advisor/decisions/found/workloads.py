@@ -16,10 +16,12 @@ from advisor.decisions.found.claims import keep_clusters
 from advisor.decisions.found.look import Look
 from advisor.decisions.found.migrated import follow
 from advisor.decisions.found.names import free_name
+from advisor.history.recordset import update_rows
 from advisor.models import (
     AdapterKind,
     Allocation,
     Attachment,
+    Incident,
     Resource,
     Workload,
     WorkloadKind,
@@ -257,10 +259,8 @@ def _save(rows: Iterable[Workload], changed: Sequence[Workload]) -> None:
         given = dict(Workload.objects.filter(pk__in=keys).values_list("pk", "name"))
         renamed = [row for row in changed if row.name != given[row.pk]]
         if {row.name for row in renamed} & set(given.values()):
-            Workload.objects.bulk_update(
-                [Workload(pk=row.pk, name=f"~{row.pk}") for row in renamed], ["name"]
-            )
-        Workload.objects.bulk_update(changed, _COLUMNS, batch_size=1000)
+            update_rows([Workload(pk=row.pk, name=f"~{row.pk}") for row in renamed], ["name"])
+        update_rows(changed, _COLUMNS)
     Workload.objects.bulk_create([row for row in rows if row.pk is None], batch_size=1000)
 
 
@@ -379,13 +379,12 @@ def _allocate(
             if _renew(present, one, now=now):
                 changed.append(present)
         new.extend(wanted.values())
-    Allocation.objects.bulk_update(moved, ["host", "adapter"], batch_size=1000)
-    Allocation.objects.bulk_update(
-        changed, ["adapter_kind", "adapter", "vanished_at"], batch_size=1000
-    )
+    update_rows(moved, ["host", "adapter"])
+    update_rows(changed, ["adapter_kind", "adapter", "vanished_at"])
     Allocation.objects.bulk_create(new, batch_size=1000, ignore_conflicts=True)
     touched = {one.resource_id for one in (*new, *changed, *moved)}
-    for resource in Resource.objects.filter(pk__in=touched).order_by("pk"):
+    congested = Incident.objects.filter(resource__in=touched, ended_at=None)
+    for resource in Resource.objects.filter(pk__in=congested.values("resource")).order_by("pk"):
         restate_parties(resource)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+from advisor.history.recordset import update_rows
 from advisor.models import ClusterClaim, ClusterPod, ReadSource, VolumeClass
 from ingest.core.kubernetes.cluster import Cluster
 
@@ -71,6 +72,6 @@ def _keep(
         for one in sorted(wanted.keys() - rows.keys())
     ]
     _objects(model).filter(pk__in=gone).delete()
-    _objects(model).bulk_update(changed, names, batch_size=_AT_ONCE)
+    update_rows(changed, names)
     _objects(model).bulk_create(new, batch_size=_AT_ONCE)
     return bool(changed or gone or new)
