@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -143,7 +143,7 @@ def hour_of(at: datetime) -> datetime:
     return at - (at - EPOCH) % HOUR
 
 
-def first_samples(resources: Collection[Resource], *, now: datetime) -> dict[int, datetime]:
+def first_samples(resources: Iterable[Resource], *, now: datetime) -> dict[int, datetime]:
     """When the devices of each resource sent their first sample that is kept, by its key.
 
     A resource whose devices have sent nothing is left out.

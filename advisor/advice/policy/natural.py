@@ -61,9 +61,11 @@ class _Stretch:
 
 
 def resources_to_look_at(*, now: datetime) -> QuerySet[Resource]:
-    """Those whose history was not searched for a stretch; what is foretold counts no pools."""
+    """Those with a stretch of history that was not searched; what is foretold counts no pools."""
+    first = first_samples(Resource.objects.filter(natural_look=None, pools=None), now=now)
+    new = [key for key, first_at in first.items() if first_at + LOOK <= now]
     return Resource.objects.filter(
-        Q(natural_look=None) | Q(natural_look__looked_until__lte=now - LOOK), pools=None
+        Q(pk__in=new) | Q(natural_look__looked_until__lte=now - LOOK), pools=None
     )
 
 

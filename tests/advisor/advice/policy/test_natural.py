@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -99,6 +99,16 @@ def test_history_is_searched_once(cluster: Cluster) -> None:
 def test_resource_without_samples_is_not_searched(cluster: Cluster) -> None:
     assert look(cluster) == 0
     assert not NaturalLook.objects.exists()
+
+
+def test_resource_waits_until_it_has_a_stretch_of_history(cluster: Cluster) -> None:
+    switching(cluster)
+
+    def is_due(*, at: datetime) -> bool:
+        return resources_to_look_at(now=at).filter(pk=cluster.uplink.pk).exists()
+
+    assert not is_due(at=START + LOOK - timedelta(minutes=1))
+    assert is_due(at=START + LOOK + timedelta(minutes=1))
 
 
 def test_turn_without_time_searches_nothing(cluster: Cluster) -> None:
