@@ -8,16 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
+from django.core.cache import cache
 from django.db import connection
 
 from advisor.core.canonical import loads_part
 from advisor.core.detection.congestion import DetectorState
 from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
+from advisor.history.recordset import update_rows
 from advisor.history.silence import SILENCE, silence_texts
 from advisor.models import Resource, ResourceStatus, State
 from ingest.grid_reader import array_of
 from ingest.queries import why_unrated
+
+ASKED_EACH_S = 60
+"""Why samples give no rate takes a reading of them, which many may need while judging is late."""
 
 
 def note_silence(resources: Collection[Resource], *, now: datetime) -> None:
@@ -28,12 +33,17 @@ def note_silence(resources: Collection[Resource], *, now: datetime) -> None:
     for status in rows.select_related("resource"):
         said = silent[status.resource_id]
         if status.state == State.UNKNOWN and not status.reason:
-            said = _without_windows(status, now)
+            said = _without_windows(status, now) if _is_turn(status, now) else status.silence
         if said != status.silence:
             status.silence = said
             changed.append(status)
-    if changed:
-        ResourceStatus.objects.bulk_update(changed, ["silence"])
+    update_rows(changed, ["silence"])
+
+
+def _is_turn(status: ResourceStatus, now: datetime) -> bool:
+    """Whether nothing is said yet, or nobody asked in this minute."""
+    key = f"why-no-windows:{status.resource_id}:{int(now.timestamp()) // ASKED_EACH_S}"
+    return not status.silence or bool(cache.add(key, 1, timeout=2 * ASKED_EACH_S))
 
 
 def _to_look_at(silent: Mapping[int, str]) -> list[int]:
