@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db import transaction
-
-from advisor.core.compliance import Compliance, Measured, Promise, Verdict, beside_host, judge
-from advisor.core.resource import Unit
+from advisor.core.compliance import Compliance, Measured, Verdict, judge
+from advisor.decisions.report_rows import Facts, Granted, facts_of, store
 from advisor.errors import ReportRefused
-from advisor.models import Allocation, ComplianceRecord, Enforcer, Policy, PublishedDocument
-from advisor.models.workload import allocation_id, allocation_pk
-from enforcers.contract import (
-    AllocationReport,
-    ComplianceReport,
-    Measurement,
-    Outcome,
-    encode_report,
-)
+from advisor.models import Enforcer, PublishedDocument
+from advisor.models.workload import allocation_key, allocation_pk
+from enforcers.canonical_json import to_plain
+from enforcers.contract import AllocationReport, ComplianceReport, Measurement, Outcome
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
@@ -35,14 +27,6 @@ ENFORCED = (
     Outcome.INEFFECTIVE,
 )
 """With these outcomes the kernel enforces the policy, so that measurements count."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Granted:
-    """A version that the host holds, and what it gives each allocation, by its key."""
-
-    policy: Policy
-    promises: Mapping[int, Promise]
 
 
 def accept_report(
@@ -70,14 +54,30 @@ def accept_report(
         )
     if take_number is not None:
         take_number()
-    held: PublishedDocument | None = None
-    if report.revision is not None:
-        held = PublishedDocument.objects.filter(host=host, revision=report.revision).first()
-    if held is None and report.revision is not None:
+    items = {pk: item for item in report.allocations if (pk := allocation_pk(item.id))}
+    names = {pk: item.id for pk, item in items.items()}
+    facts = facts_of(host=host, revision=report.revision, names=names)
+    if report.revision is not None and not facts.is_published:
         reason = _never_published(host, report.revision)
         Enforcer.objects.filter(host=host).update(refusal=reason, last_report_at=now)
         raise ReportRefused(reason)
-    return _store(host, report, held, now)
+    # An allocation may be removed while the agent still enforces it.
+    present = {pk: item for pk, item in items.items() if pk in facts.allocations}
+    records = [_record(report, item, pk, facts) for pk, item in present.items()]
+    store(
+        host=host,
+        said={
+            "agent_version": report.agent_version,
+            "revision": report.revision,
+            "now": now,
+            "state": report.state.value,
+            "refusal": report.refusal or "",
+            "reports_dropped": report.reports_dropped,
+        },
+        support=to_plain(report.support),
+        records=records,
+    )
+    return len(records)
 
 
 def _never_published(host: Host, revision: int) -> str:
@@ -91,69 +91,31 @@ def _never_published(host: Host, revision: int) -> str:
     )
 
 
-@transaction.atomic
-def _store(
-    host: Host, report: ComplianceReport, held: PublishedDocument | None, now: datetime
-) -> int:
-    plain = json.loads(encode_report(report))
-    Enforcer.objects.filter(host=host).update(
-        agent_version=report.agent_version,
-        support=plain["support"],
-        applied_revision=report.revision,
-        last_report_at=now,
-        enforcement_state=report.state,
-        refusal=report.refusal or "",
-        reports_dropped=report.reports_dropped,
-    )
-    allocations = _allocations(host, report)
-    granted = _granted(held)
-    records = [
-        _record(host, allocations[item.id], report, item, written, granted=granted.get(item.id))
-        for item, written in zip(report.allocations, plain["allocations"], strict=True)
-        # An allocation may be removed while the agent still enforces it.
-        if item.id in allocations
-    ]
-    ComplianceRecord.objects.bulk_create(records, ignore_conflicts=True)
-    return len(records)
-
-
-def _allocations(host: Host, report: ComplianceReport) -> dict[str, Allocation]:
-    """The host's allocations that the report is about, by their names on the wire."""
-    keys = {pk: item.id for item in report.allocations if (pk := allocation_pk(item.id))}
-    rows = Allocation.objects.filter(pk__in=keys, host=host).order_by()
-    return {keys[row.pk]: row for row in rows.only("resource_id", "workload_id")}
-
-
 def _record(
-    host: Host,
-    allocation: Allocation,
-    report: ComplianceReport,
-    item: AllocationReport,
-    plain: dict[str, dict[str, object] | None],
-    *,
-    granted: _Granted | None,
-) -> ComplianceRecord:
-    found = _judge(allocation, granted, item)
-    return ComplianceRecord(
-        organisation_id=host.organisation_id,
-        host=host,
-        resource_id=allocation.resource_id,
-        workload_id=allocation.workload_id,
-        policy=granted.policy if granted else None,
-        allocation=allocation_id(allocation),
-        revision=report.revision,
-        reported_at=report.reported_at,
-        desired=plain["desired"],
-        applied=plain["applied"],
-        read_back=plain["read_back"],
-        measured=item.measured.rate if item.measured else None,
+    report: ComplianceReport, item: AllocationReport, pk: int, facts: Facts
+) -> dict[str, Any]:
+    """The columns of a record, by `report_rows.RECORD`."""
+    granted = facts.granted.get(pk)
+    workload, resource = facts.allocations[pk]
+    found = _judge(granted, item)
+    return {
+        "resource_id": resource,
+        "workload_id": workload,
+        "policy_id": granted.policy if granted else None,
+        "allocation": allocation_key(pk),
+        "revision": report.revision,
+        "reported_at": report.reported_at.isoformat(),
+        "desired": to_plain(item.desired),
+        "applied": to_plain(item.applied),
+        "read_back": to_plain(item.read_back),
+        "measured": item.measured.rate if item.measured else None,
         **_queue_facts(item.measured),
-        outcome=item.outcome,
-        reason=item.reason,
-        controls=plain["controls"],
-        verdict=found.verdict,
-        verdict_reason=found.reason,
-    )
+        "outcome": item.outcome.value,
+        "reason": item.reason,
+        "controls": to_plain(item.controls),
+        "verdict": found.verdict.value,
+        "verdict_reason": found.reason,
+    }
 
 
 def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
@@ -170,49 +132,21 @@ def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
     return {name: getattr(measured, name) if measured else None for name in names}
 
 
-def _granted(document: PublishedDocument | None) -> dict[str, _Granted]:
-    """By allocation's name on the wire, the version that the document is of."""
-    items = document.content["allocations"] if document else []
-    read = Policy.objects.select_related("resource").only(
-        "allocations", "capacity", "resource__capacity", "resource__kind", "resource__unit"
-    )
-    policies = read.in_bulk({item["policy"] for item in items})
-    found = {pk: _Granted(policy=one, promises=_promises(one)) for pk, one in policies.items()}
-    return {item["id"]: found[item["policy"]] for item in items if item["policy"] in found}
-
-
-def _judge(allocation: Allocation, granted: _Granted | None, item: AllocationReport) -> Compliance:
+def _judge(granted: Granted | None, item: AllocationReport) -> Compliance:
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
-    policy = granted.policy if granted else None
-    capacity = policy.divided_capacity if policy else None
-    promise = granted.promises.get(allocation.pk) if granted else None
-    if policy is None or capacity is None or promise is None:
+    if granted is None or granted.capacity is None or granted.promise is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
     measured = item.measured
     return judge(
-        promise,
+        granted.promise,
         Measured(
             rate=measured.rate if measured else None,
             sample_count=measured.sample_count if measured else 0,
             backlogged_samples=measured.backlogged_samples if measured else None,
         ),
-        capacity=capacity,
-        unit=Unit(policy.resource.unit),
+        capacity=granted.capacity,
+        unit=granted.unit,
     )
-
-
-def _promises(policy: Policy) -> dict[int, Promise]:
-    """What the policy gives each allocation beside what the host keeps for its own traffic."""
-    promises = [
-        Promise(
-            reservation=item["reservation"], limit=item["limit"], entitlement=item["entitlement"]
-        )
-        for item in policy.allocations
-    ]
-    room = policy.resource.beside_host_traffic(policy.divided_capacity)
-    if room is not None:
-        promises = beside_host(promises, room)
-    return dict(zip((item["allocation"] for item in policy.allocations), promises, strict=True))

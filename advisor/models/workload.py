@@ -13,6 +13,7 @@ from advisor.core.tags import tag_text
 from advisor.models.choices import choices_of
 from advisor.models.pool import Pool
 from advisor.models.resource import Resource
+from enforcers.canonical_json import LARGEST_INTEGER
 from ingest.core.identity.cgroup_path import below_mount
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
 from ingest.models.host import Host
@@ -194,4 +195,6 @@ _PREFIXES = ("allocation", "claim")
 def allocation_pk(allocation_id: str) -> int | None:
     """The allocation that `allocation_id` names, None if it is not one of ours."""
     prefix, _, number = allocation_id.partition("-")
-    return int(number) if prefix in _PREFIXES and number.isdecimal() else None
+    if prefix not in _PREFIXES or not number.isdecimal():
+        return None
+    return pk if (pk := int(number)) <= LARGEST_INTEGER else None

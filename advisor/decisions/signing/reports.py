@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from psycopg.types.numeric import Int8
 
 from advisor.errors import ReportRefused, ReportReplayed
 from advisor.models import AgentKey
@@ -17,6 +18,12 @@ from enforcers.wire_signatures import (
     read_report_signature,
     report_message,
 )
+from ingest.binary_cursor import prepared_cursor
+
+_TAKE = """
+    UPDATE advisor_agentkey SET newest_number = %(number)s
+     WHERE id = %(key)s AND newest_number < %(number)s
+"""
 
 
 def check_signature(body: bytes, *, header: str, key: AgentKey) -> int:
@@ -49,8 +56,10 @@ def take_number(number: int, *, key: AgentKey) -> None:
     It tells the agent the newest number, for one whose clock was ahead has to go on from there.
     Whoever repeats a report cannot: another number takes another signature.
     """
-    if AgentKey.objects.filter(pk=key.pk, newest_number__lt=number).update(newest_number=number):
-        return
+    with prepared_cursor() as cursor:
+        cursor.execute(_TAKE, {"number": Int8(number), "key": Int8(key.pk)})
+        if cursor.rowcount:
+            return
     newest = AgentKey.objects.values_list("newest_number", flat=True).get(pk=key.pk)
     raise ReportReplayed(
         f"the report is replayed: one of {key.host.name} with number {newest} was taken already, "

@@ -147,6 +147,34 @@ def test_what_the_host_keeps_for_itself_is_not_a_breach(
     assert verdicts() == {"web-1": "met", "web-2": "met", "web-3": "met"}
 
 
+def test_capacity_that_a_person_states_counts_from_the_next_report(cluster: Cluster) -> None:
+    host, rates = cluster.enrolment.host, [80.6 * MBIT, 0.0, 6.7 * MBIT]
+
+    def verdict_of(rates: list[float], seconds: int) -> str:
+        at = NOW + timedelta(seconds=seconds)
+        said = replace(report(cluster, rates), reported_at=at)
+        accept_report(host=host, report=said, now=at)
+        return ComplianceRecord.objects.get(workload__name="web-2", reported_at=at).verdict
+
+    assert verdict_of(rates, 0) == "over_throttled"
+    # What is tolerated is a part of the capacity: 28 Mbit/s of this one.
+    Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=940 * MBIT)
+    assert verdict_of(rates, 30) == "met"
+
+
+def test_name_beyond_all_numbers_is_none_of_ours(cluster: Cluster) -> None:
+    whole = report(cluster, [0.0, 0.0, 0.0])
+    strange = replace(whole.allocations[0], id=f"allocation-{2**70}")
+
+    count = accept_report(
+        host=cluster.enrolment.host,
+        report=replace(whole, allocations=(strange, *whole.allocations[1:])),
+        now=NOW,
+    )
+
+    assert count == ComplianceRecord.objects.count() == 2
+
+
 def test_each_more_allocation_costs_a_report_no_statement(cluster: Cluster) -> None:
     whole = report(cluster, [0.0, 0.0, 0.0])
     first = replace(whole, reported_at=NOW - timedelta(minutes=1))
@@ -319,7 +347,7 @@ def test_report_costs_no_reading_of_samples(cluster: Cluster) -> None:
     def reads(act: Callable[[], object]) -> int:
         with CaptureQueriesContext(connection) as asked:
             act()
-        return sum("ingest_read_samples" in one["sql"] for one in asked)
+        return sum("ingest_read_samples" in (one["sql"] or "") for one in asked)
 
     said = report(cluster, [80.6 * MBIT, 0.0, 0.0])
     assert reads(lambda: accept_report(host=cluster.enrolment.host, report=said, now=NOW)) == 0
