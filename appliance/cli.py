@@ -1,13 +1,21 @@
 """The command `sluice`: a thin layer over the management commands."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from advisor.management.status_exit import StatusExit
+from appliance.embedded.errors import EmbeddedError
+from appliance.embedded.own_process import load_models
 from appliance.remote import commands as remote
 from appliance.remote.person import find_login
 from sluice_client.connection import ApiError
+
+if TYPE_CHECKING:
+    from django.core.management import BaseCommand
 
 COMMANDS = {
     "See": {
@@ -91,11 +99,6 @@ REFUSED = {"status": StatusExit.NO_ANSWER}
 """The exit status of a command that could not do its work; 1 for all others."""
 HELP_WORDS = ("--help", "-h", "help")
 SQLSTATE_UNDEFINED_TABLE = "42P01"
-REFUSED_BY_NUMPY = "NumPy was built with baseline optimizations"
-OLD_PROCESSOR = (
-    "this processor is older than x86-64-v2, which NumPy needs; a virtual machine needs another "
-    "processor type, such as x86-64-v2-AES or host"
-)
 
 
 def main() -> None:
@@ -203,20 +206,31 @@ def _run_elsewhere(arguments: Sequence[str]) -> int | None:
 
 def _execute(arguments: Sequence[str]) -> None:
     """Run a management command so that its refusal reaches the caller as an exception."""
-    import django
     from django.core.management import CommandError, ManagementUtility
 
-    try:
-        django.setup()
-    except RuntimeError as error:
-        if REFUSED_BY_NUMPY not in str(error):
-            raise
-        raise CommandError(OLD_PROCESSOR) from error
     name, *rest = arguments
-    command = ManagementUtility(["sluice", *arguments]).fetch_command(name)
+    if name == "run":
+        command = _supervisor()
+    else:
+        try:
+            load_models()
+        except EmbeddedError as error:
+            raise CommandError(str(error)) from error
+        command = ManagementUtility(["sluice", *arguments]).fetch_command(name)
     # Without it Django itself prints a CommandError and ends the process. It comes first, because
     # the last words belong to a verb of the command.
     command.run_from_argv(["sluice", name, "--traceback", *rest])
+
+
+def _supervisor() -> BaseCommand:
+    """`sluice run`, which lives for ever, without the product's models: they take 50 MB."""
+    from django.conf import settings
+    from django.utils.log import configure_logging
+
+    from appliance.management.commands.run import Command
+
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+    return Command()
 
 
 def _refuse(text: str, status: int) -> int:

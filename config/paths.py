@@ -61,6 +61,10 @@ class DataDir:
         """When the scheduler queued what, in a folder of its own: it makes the file anew."""
         return self.root / "scheduler" / "schedule"
 
+    def alive_file(self, process: str) -> Path:
+        """What a worker or the scheduler touches while it works."""
+        return self.schedule.with_name(f"{process}.alive")
+
     @property
     def reader(self) -> Path:
         """The local reader's configuration, its token, and samples not delivered yet."""

@@ -37,6 +37,8 @@ class ChildSpec:
     Where memory runs out, it is ended before those with a smaller `kill_order`.
     It `needs` the children of these names, and is started and judged only while they work.
     A first start goes on without a child that is not essential.
+    One with an `alive_file` says by it that it is ready and alive: it touches it each few seconds
+    while it works.
     One with a `fork_server`, the socket of one, is a copy of that process instead of a new
     program; it runs as the fork server's user, and `argv` is then Python with a module's name.
     """
@@ -56,6 +58,7 @@ class ChildSpec:
     is_alive: Callable[[], bool] | None = None
     needs: tuple[str, ...] = ()
     essential: bool = True
+    alive_file: Path | None = None
     fork_server: Path | None = None
 
 
@@ -67,6 +70,10 @@ class Child:
         self.started_at = time.monotonic()
         self._is_asked_to_stop = False
         self._failure = ""
+        self._touched_ns: int | None = None
+        if spec.alive_file is not None:
+            # That of the process before it says nothing of this one.
+            spec.alive_file.unlink(missing_ok=True)
         with spec.log.open("ab") as log:
             if spec.fork_server is None:
                 self.process: subprocess.Popen[bytes] | ForkedProcess = _program(spec, log)
@@ -97,10 +104,15 @@ class Child:
 
     def is_ready(self) -> bool:
         """Whether it does its work."""
+        if self.spec.alive_file is not None:
+            return self.spec.alive_file.exists()
         return self.spec.is_ready is None or self._says(self.spec.is_ready)
 
     def is_alive(self) -> bool:
-        """Whether it does anything."""
+        """Whether it does anything; by its file, since it was asked last."""
+        if self.spec.alive_file is not None:
+            before, self._touched_ns = self._touched_ns, _touched_ns(self.spec.alive_file)
+            return self._touched_ns not in (None, before)
         return self.is_ready() if self.spec.is_alive is None else self._says(self.spec.is_alive)
 
     def _says(self, question: Callable[[], bool]) -> bool:
@@ -143,6 +155,13 @@ class Child:
     def failure(self, what: str) -> str:
         """A sentence on this child, and the end of its log."""
         return f"{self.spec.name} {what}; its log is {self.spec.log}{_tail(self.spec.log)}"
+
+
+def _touched_ns(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _program(spec: ChildSpec, log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.fork_server import is_open
@@ -19,7 +17,6 @@ from appliance.embedded.memory_bounds import task_process_bytes
 from appliance.embedded.postgres_memory import KIB, machine_memory_bytes
 from appliance.embedded.product_users import NO_OTHER_USERS, ProductUsers
 from appliance.embedded.service_user import ServiceUser
-from config.celery import app
 from config.paths import DataDir
 from config.queues import WorkQueue
 from config.signing_keys import SIGNING_VARIABLES
@@ -117,7 +114,7 @@ def workers(
 def _worker(
     data: DataDir, queue: WorkQueue, user: ServiceUser | None, server: Path | None
 ) -> ChildSpec:
-    """The process that does the work of one queue, ready when it answers."""
+    """The process that does the work of one queue; its signs of life are Celery's heartbeats."""
     name = f"{queue.name}@{socket.gethostname()}"
     most_bytes = task_process_bytes(machine_memory_bytes())
     return _python(
@@ -138,17 +135,10 @@ def _worker(
         nice=AFTER_THE_WEB_SERVER,
         kill_order=KillOrder.WORK,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
-        is_ready=lambda: _worker_answers(name),
+        alive_file=data.alive_file(f"worker-{queue.name}"),
         needs=(DATABASE, QUEUE),
         fork_server=server,
     )
-
-
-def _worker_answers(name: str) -> bool:
-    try:
-        return bool(app.control.ping(destination=[name], timeout=0.5, limit=1))
-    except (OperationalError, RedisError, OSError):
-        return False
 
 
 def scheduler(
@@ -165,6 +155,7 @@ def scheduler(
         f"--schedule={data.schedule}",
         environment=WORK_ENVIRONMENT | _names(user),
         user=user,
+        alive_file=data.alive_file("scheduler"),
         needs=(DATABASE, QUEUE),
         fork_server=data.fork_server_socket if by_fork_server else None,
     )
@@ -212,6 +203,8 @@ def _python(data: DataDir, name: str, module: str, *arguments: str, **spec: Any)
         "PYTHONUNBUFFERED": "1",
         **spec.pop("environment", {}),
     }
+    if file := spec.get("alive_file"):
+        environment["SLUICE_ALIVE_FILE"] = str(file)
     return ChildSpec(
         name=name,
         argv=(sys.executable, "-m", module, *arguments),

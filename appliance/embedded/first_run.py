@@ -1,24 +1,16 @@
 """What a new database starts with: one organisation, and a person who may do everything in it."""
 
 import secrets
-from dataclasses import dataclass, field
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from accounts.models import Membership, Organisation
 from accounts.roles import Role
+from appliance.embedded.prepared import NewLogin
 
 DEMO_SLUG = "demo"
 ADMIN_NAME = "admin"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewLogin:
-    """A log-in that was just made; the password is stored as a hash only."""
-
-    username: str
-    password: str = field(repr=False)
 
 
 @transaction.atomic

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.core.management import call_command
-from django.db import DatabaseError, OperationalError, connection
 
-from accounts.sealed_columns import lost_secrets
 from appliance.backup.places import BackupPlaces, archive_command
 from appliance.embedded import children
 from appliance.embedded.checksums import has_checksums
+from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import EmbeddedError
-from appliance.embedded.first_run import NewLogin, create_first_login
 from appliance.embedded.fork_server import adopt_orphans, await_orphans
 from appliance.embedded.leftovers import Running, clear_leftovers, processes_in
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
-from appliance.embedded.local_reader import local_reader
+from appliance.embedded.own_process import in_own_process
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.postgres_memory import machine_memory_bytes
+from appliance.embedded.prepared import NewLogin, Prepared, prepare_database
 from appliance.embedded.product_users import (
     ProductUsers,
     open_sockets,
@@ -69,10 +67,15 @@ def run(options: RunOptions, say: Say) -> None:
             if users.said:
                 say(users.said)
             _start_servers(data, user, supervisor, say)
-            login = _prepare_database(say)
+            say("database: bringing its tables up to date")
+            prepared = in_own_process(
+                lambda: prepare_database(data, with_reader=options.with_reader)
+            )
+            if prepared.warning:
+                say(prepared.warning)
             open_to_product(data, users)
-            _start_product(data, options, users, supervisor=supervisor, say=say)
-            _welcome(options, login, data, say)
+            _start_product(data, options, users, prepared, supervisor=supervisor, say=say)
+            _welcome(options, prepared.login, data, say)
             systemd.ready(children.web_url(options.host, options.port))
             supervisor.watch(lambda: _after_a_look(supervisor, systemd))
         finally:
@@ -159,32 +162,14 @@ def _archive_command(data: DataDir, user: ServiceUser | None) -> str | None:
     return archive_command(places)
 
 
-def _prepare_database(say: Say) -> NewLogin | None:
-    try:
-        connection.ensure_connection()
-    except OperationalError as error:
-        raise EmbeddedError(f"the database of DATABASE_URL does not answer: {error}") from error
-    say("database: bringing its tables up to date")
-    try:
-        call_command("migrate", verbosity=0, interactive=False)
-    except DatabaseError as error:
-        raise EmbeddedError(
-            f"the tables cannot be brought up to date: {error}\n"
-            "nothing is lost; `sluice migrate --traceback` shows the step that failed"
-        ) from error
-    if lost := lost_secrets():
-        say(
-            f"{lost} secrets in the database were encrypted by a key that is not here; "
-            "sluice secrets check says which, docs/operations.md (Keys) what to do"
-        )
-    login = create_first_login()
-    # The processes below have connections of their own.
-    connection.close()
-    return login
-
-
 def _start_product(
-    data: DataDir, options: RunOptions, users: ProductUsers, *, supervisor: Supervisor, say: Say
+    data: DataDir,
+    options: RunOptions,
+    users: ProductUsers,
+    prepared: Prepared,
+    *,
+    supervisor: Supervisor,
+    say: Say,
 ) -> None:
     say("starting the signer and the web server")
     supervisor.start(children.signer(data, users))
@@ -194,17 +179,7 @@ def _start_product(
             data, host=options.host, port=options.port, allowed_hosts=names, user=users.product
         )
     )
-    sample = None
-    if options.with_sample:
-        # What plays it stays in memory for as long as the server runs.
-        from appliance.sample.fleet import ORGANISATION_NAME
-        from appliance.sample.organisation import sample_hosts, send_history
-
-        say(f"sending the last hours of the organisation {ORGANISATION_NAME}")
-        sample = sample_hosts(data)
-        # Before anything is judged: what comes afterwards would be judged again, later.
-        send_history(sample)
-        connection.close()
+    sample = in_own_process(lambda: _with_history(data, say)) if options.with_sample else None
     say("starting the workers and the scheduler")
     has_fork_server = adopt_orphans()
     if has_fork_server:
@@ -221,9 +196,23 @@ def _start_product(
     if settings.UDP_TOKEN:
         say("receiving line protocol over UDP, which nobody acknowledges")
         supervisor.start(children.udp(data, users.product))
-    if options.with_reader:
+    if prepared.reader is not None:
         say("starting the reader of this machine's own disks and interfaces")
-        supervisor.start(local_reader(data))
+        supervisor.start(prepared.reader)
+
+
+def _with_history(data: DataDir, say: Say) -> ChildSpec:
+    """The sample's hosts, whose last hours were sent.
+
+    Before anything is judged: what comes afterwards would be judged again, later.
+    """
+    from appliance.sample.fleet import ORGANISATION_NAME
+    from appliance.sample.organisation import sample_hosts, send_history
+
+    say(f"sending the last hours of the organisation {ORGANISATION_NAME}")
+    sample = sample_hosts(data)
+    send_history(sample)
+    return sample
 
 
 def _welcome(options: RunOptions, login: NewLogin | None, data: DataDir, say: Say) -> None:

@@ -136,7 +136,7 @@ class Supervisor:
     def _ready(self, one: _Watched, now: float) -> None:
         one.ready_since = one.alive_at = now
         # Without a question it counts as ready at once, which says nothing.
-        if one.pauses and one.spec.is_ready is not None:
+        if one.pauses and (one.spec.is_ready or one.spec.alive_file):
             self._say(f"{one.spec.name} works again")
 
     def _has_needs(self, one: _Watched) -> bool:

@@ -209,6 +209,45 @@ def test_silent_child_is_started_anew(supervisor, spec, said):
     assert process(supervisor, "child").pid != first
 
 
+TOUCHES = """
+import pathlib, sys, time
+while not pathlib.Path({stop!r}).exists():
+    pathlib.Path({file!r}).touch()
+    time.sleep(0.02)
+time.sleep(600)
+"""
+
+
+def test_child_says_by_its_file_that_it_works(supervisor, spec, said, tmp_path):
+    file, stop = tmp_path / "child.alive", tmp_path / "stop"
+    program = TOUCHES.format(file=str(file), stop=str(stop))
+    supervisor.start(spec(program, alive_file=file, silent_timeout_s=1.0))
+    first = process(supervisor, "child").pid
+
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        supervisor.check()
+        time.sleep(0.1)
+    assert process(supervisor, "child").pid == first
+    assert said == []
+
+    stop.touch()
+    wait_for(lambda: supervisor.check() or len(said) == 1)
+    stop.unlink()
+    wait_for(lambda: supervisor.check() or len(said) == 2)
+
+    assert said[0].startswith("child gave no answer for 1 s; its log is ")
+    assert said[1] == "child works again"
+
+
+def test_file_of_the_process_before_says_nothing_of_this_one(supervisor, spec, tmp_path):
+    file = tmp_path / "child.alive"
+    file.touch()
+
+    with pytest.raises(ChildFailed, match="was not ready"):
+        supervisor.start(spec(SLEEPS, alive_file=file, ready_timeout_s=0.2))
+
+
 def test_child_has_its_time_to_start_before_it_counts_as_silent(supervisor, spec, said):
     slow = time.monotonic() + 0.5
 
