@@ -32,7 +32,7 @@ _FIND = """
                  JOIN advisor_resource AS resource ON resource.id = policy.resource_id
                 WHERE policy.id = ANY(%(policies)s::bigint[])
            )
-      FROM (VALUES (%(host)s, %(revision)s)) AS asked(host_id, revision)
+      FROM (VALUES (%(host)s::bigint, %(revision)s::int)) AS asked(host_id, revision)
       LEFT JOIN advisor_publisheddocument AS document
              ON document.host_id = asked.host_id AND document.revision = asked.revision
 """

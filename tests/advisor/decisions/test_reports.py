@@ -162,6 +162,15 @@ def test_capacity_that_a_person_states_counts_from_the_next_report(cluster: Clus
     assert verdict_of(rates, 30) == "met"
 
 
+def test_report_of_an_agent_that_holds_nothing_yet_is_taken(cluster: Cluster) -> None:
+    whole = replace(report(cluster, [1.0, 2.0, 3.0]), revision=None)
+
+    assert accept_report(host=cluster.enrolment.host, report=whole, now=NOW) == 3
+
+    record = ComplianceRecord.objects.get(workload__name="web-1")
+    assert (record.revision, record.policy, record.verdict) == (None, None, "unknown")
+
+
 def test_name_beyond_all_numbers_is_none_of_ours(cluster: Cluster) -> None:
     whole = report(cluster, [0.0, 0.0, 0.0])
     strange = replace(whole.allocations[0], id=f"allocation-{2**70}")
