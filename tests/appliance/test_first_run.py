@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
+from django.core import management
 from django.db import ProgrammingError
 from django.utils import timezone
 
 from accounts.models import Membership, Organisation, Token
-from appliance.embedded import run as run_module
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import create_first_login
 from appliance.embedded.local_reader import local_reader
+from appliance.embedded.prepared import prepare_database
 from appliance.embedded.telegraf import find_telegraf
 from config.paths import DataDir
 from enforcers.config import load_reader
@@ -90,11 +91,11 @@ def test_chosen_telegraf_comes_before_the_built_one(monkeypatch, tmp_path):
     assert str(find_telegraf()) == "/opt/telegraf"
 
 
-def test_migration_that_fails_is_told_with_what_to_do(monkeypatch):
+def test_migration_that_fails_is_told_with_what_to_do(monkeypatch, data):
     def fail(*_: object, **__: object) -> None:
         raise ProgrammingError('relation "x" already exists')
 
-    monkeypatch.setattr(run_module, "call_command", fail)
+    monkeypatch.setattr(management, "call_command", fail)
 
     with pytest.raises(EmbeddedError, match=r'"x" already exists\n.*sluice migrate --traceback'):
-        run_module._prepare_database(print)
+        prepare_database(data, with_reader=False)
