@@ -45,6 +45,23 @@ def looked_at() -> set[str]:
     return set(rows.values_list("resource__name", flat=True))
 
 
+def test_members_are_as_their_rows_are_now(three: list[Resource], group: int) -> None:
+    first = groups.members_of(group)
+    assert [one.name for one in first] == ["h1/sda", "h1/sdb", "h1/sdc"]
+    assert [a is b for a, b in zip(first, groups.members_of(group), strict=True)] == [True] * 3
+
+    for capacity in (100.0, 200.0):
+        Resource.objects.filter(pk=three[1].pk).update(capacity=capacity)
+        assert [one.capacity for one in groups.members_of(group)] == [None, capacity, None]
+
+    three[0].delete()
+    assert [one.name for one in groups.members_of(group)] == ["h1/sdb", "h1/sdc"]
+
+
+def test_group_of_nobody_is_empty(organisation: Organisation) -> None:
+    assert groups.members_of((organisation.pk + 1) * MOST_GROUPS) == []
+
+
 def test_every_resource_is_in_one_group(organisation: Organisation) -> None:
     Resource.objects.bulk_create(
         Resource(
