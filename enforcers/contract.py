@@ -450,6 +450,12 @@ def encode_report(report: ComplianceReport) -> bytes:
     return canonical_json.encode(report)
 
 
+def plain_report(report: ComplianceReport) -> dict[str, Any]:
+    """What a report is as JSON, not written yet."""
+    plain: dict[str, Any] = canonical_json.to_plain(report)
+    return plain
+
+
 def decode_report(data: bytes | str) -> ComplianceReport:
     """Read a report, also one of a former version; raises ContractError."""
     of_version_2 = report_v1.upgraded_report(canonical_json.parse(data), version=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,8 +11,13 @@ from advisor.decisions.report_rows import Facts, Granted, facts_of, store
 from advisor.errors import ReportRefused
 from advisor.models import Enforcer, PublishedDocument
 from advisor.models.workload import allocation_key, allocation_pk
-from enforcers.canonical_json import to_plain
-from enforcers.contract import AllocationReport, ComplianceReport, Measurement, Outcome
+from enforcers.contract import (
+    AllocationReport,
+    ComplianceReport,
+    Measurement,
+    Outcome,
+    plain_report,
+)
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
@@ -63,7 +68,9 @@ def accept_report(
         raise ReportRefused(reason)
     # An allocation may be removed while the agent still enforces it.
     present = {pk: item for pk, item in items.items() if pk in facts.allocations}
-    records = [_record(report, item, pk, facts) for pk, item in present.items()]
+    plain = plain_report(report)
+    written = {item["id"]: item for item in plain["allocations"]}
+    records = [_record(report, item, written[item.id], pk, facts) for pk, item in present.items()]
     store(
         host=host,
         said={
@@ -74,7 +81,7 @@ def accept_report(
             "refusal": report.refusal or "",
             "reports_dropped": report.reports_dropped,
         },
-        support=to_plain(report.support),
+        support=plain["support"],
         records=records,
     )
     return len(records)
@@ -92,7 +99,11 @@ def _never_published(host: Host, revision: int) -> str:
 
 
 def _record(
-    report: ComplianceReport, item: AllocationReport, pk: int, facts: Facts
+    report: ComplianceReport,
+    item: AllocationReport,
+    plain: Mapping[str, Any],
+    pk: int,
+    facts: Facts,
 ) -> dict[str, Any]:
     """The columns of a record, by `report_rows.RECORD`."""
     granted = facts.granted.get(pk)
@@ -105,14 +116,14 @@ def _record(
         "allocation": allocation_key(pk),
         "revision": report.revision,
         "reported_at": report.reported_at.isoformat(),
-        "desired": to_plain(item.desired),
-        "applied": to_plain(item.applied),
-        "read_back": to_plain(item.read_back),
+        "desired": plain["desired"],
+        "applied": plain["applied"],
+        "read_back": plain["read_back"],
         "measured": item.measured.rate if item.measured else None,
         **_queue_facts(item.measured),
         "outcome": item.outcome.value,
         "reason": item.reason,
-        "controls": to_plain(item.controls),
+        "controls": plain["controls"],
         "verdict": found.verdict.value,
         "verdict_reason": found.reason,
     }

@@ -13,7 +13,6 @@ from advisor.core.tags import tag_text
 from advisor.models.choices import choices_of
 from advisor.models.pool import Pool
 from advisor.models.resource import Resource
-from enforcers.canonical_json import LARGEST_INTEGER
 from ingest.core.identity.cgroup_path import below_mount
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
 from ingest.models.host import Host
@@ -197,4 +196,4 @@ def allocation_pk(allocation_id: str) -> int | None:
     prefix, _, number = allocation_id.partition("-")
     if prefix not in _PREFIXES or not number.isdecimal():
         return None
-    return pk if (pk := int(number)) <= LARGEST_INTEGER else None
+    return pk if (pk := int(number)) <= models.BigIntegerField.MAX_BIGINT else None
