@@ -223,7 +223,7 @@ def _execute(arguments: Sequence[str]) -> None:
 
 
 def _supervisor() -> BaseCommand:
-    """`sluice run`, which lives for ever, without the product's models: they take 50 MB."""
+    """`sluice run`, which lives for ever, without the product's models."""
     from django.conf import settings
     from django.utils.log import configure_logging
 

@@ -1,12 +1,14 @@
 """Work with the product's models in a process of its own, whose memory is free again after it.
 
-The supervisor lives for ever, and needs the models for a few moments: loaded, they take 50 MB.
+The supervisor lives for ever, and needs the models for a few moments; loaded, they take more than
+all else that it has.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from appliance.embedded.errors import EmbeddedError
+from appliance.embedded.parent_death import ends_with
 
 T = TypeVar("T")
 OLD_PROCESSOR = (
@@ -26,22 +29,28 @@ REFUSED_BY_NUMPY = "NumPy was built with baseline optimizations"
 def in_own_process(work: Callable[[], T]) -> T:
     """What a copy of this process makes of it, with the models loaded.
 
-    Raises EmbeddedError where the work does, and where it ends without a result.
+    It ends with this process, whose locks it has, and when this one is interrupted. Raises
+    EmbeddedError where the work does, and where it ends without a result.
     """
     reading, writing = os.pipe()
+    bind = ends_with(os.getpid(), signal.SIGTERM)
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
+        bind()
         os.close(reading)
         _end_with(work, writing)
     os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
             said = pipe.read()
+    except BaseException:
+        os.kill(child, signal.SIGTERM)
+        raise
     finally:
         os.waitpid(child, 0)
     if not said:
-        raise EmbeddedError("what prepares the database ended without a result")
+        raise EmbeddedError("what works with the database ended without a result; see above")
     result: T | EmbeddedError = pickle.loads(said)  # noqa: S301  of this program itself
     if isinstance(result, EmbeddedError):
         raise result
@@ -59,7 +68,7 @@ def _end_with(work: Callable[[], object], writing: int) -> None:
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(said)
     except KeyboardInterrupt:
-        # The parent was interrupted as well.
+        # The parent was interrupted as well, or is gone.
         pass
     except BaseException:  # noqa: BLE001  the parent says only that it ended
         traceback.print_exc()
