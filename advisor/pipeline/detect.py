@@ -28,7 +28,7 @@ from advisor.history.lately import Lately
 from advisor.history.level_store import save_points
 from advisor.history.newest_rates import save_newest_rates
 from advisor.history.reader import read_histories
-from advisor.history.recordset import write_rows
+from advisor.history.recordset import update_rows
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
     Waiting,
@@ -344,37 +344,16 @@ def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
         # What is shown stays that of the newest look while older windows are judged.
         if one.turn.is_newest:
             _update_status(one.turn.status, one.found, now=now)
-    _write([one.turn.status for one in judged])
+    # Their rows are locked.
+    update_rows([one.turn.status for one in judged], _FIELDS)
     save_newest_rates(one.history for one in judged if one.turn.is_newest)
 
 
-_COLUMNS = {
-    "state": "text",
-    "state_since": "timestamptz",
-    "value": "float8",
-    "threshold": "float8",
-    "reason": "text",
-    "looked_at": "timestamptz",
-    "detector": "text",
-    "judged_until": "timestamptz",
-    "history_until": "timestamptz",
-    "rewound_at": "timestamptz",
-    "rewound_to": "timestamptz",
-    "last_window_at": "timestamptz",
-}
+_FIELDS = (
+    "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
+    "judged_until", "history_until", "rewound_at", "rewound_to", "last_window_at",
+)  # fmt: skip
 """What the detector writes. The gaps in advice are the adviser's, which may be running."""
-
-
-def _write(statuses: Sequence[ResourceStatus]) -> None:
-    """Write what was found of resources, whose rows are locked, in one cheap statement."""
-    changes = ", ".join(f"{name} = new.{name}" for name in _COLUMNS)
-    columns = {"id": "bigint", **_COLUMNS}
-    write_rows(
-        f"UPDATE advisor_resourcestatus AS status SET {changes}"  # noqa: S608  # of this file
-        " FROM {rows} WHERE status.id = new.id",
-        columns,
-        [[getattr(status, name) for name in columns] for status in statuses],
-    )
 
 
 def _new_windows(one: _Judged, stored_at: datetime) -> NewWindows:
