@@ -1,7 +1,7 @@
 """What a report is compared with, and how it is stored: each by one statement.
 
-A thousand agents report each half minute. Made from the models, the statements of one report took
-four fifths of its time.
+Agents report each half minute. Making statements from the models and rows into models took most of
+the time of a report.
 """
 
 from __future__ import annotations

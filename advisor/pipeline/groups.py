@@ -29,7 +29,7 @@ from advisor.pipeline.rejudge import take_notes
 
 GROUP_SIZE = 200
 MOST_KEPT_GROUPS = 100
-"""A process remembers the resources of so many groups: about 1 MB each."""
+"""A process remembers the resources of so many groups, those looked at last."""
 TURN_S = 5.0
 """After so long a group with windows of the past begins no other portion, so that others go on."""
 KILLED_AFTER = timedelta(minutes=1)
@@ -144,8 +144,7 @@ def members_of(number: int) -> list[Resource]:
 def _members(organisation: int, part: int) -> list[Resource]:
     """By key; each is remembered by this process until its row is written.
 
-    A group is looked at every few seconds, and a resource seldom changes: making it from its row
-    took a quarter of the time of a look without congestion.
+    A group is looked at every few seconds, and a resource seldom changes.
     """
     written = _written(organisation, part)
     key = connection.settings_dict["NAME"], organisation, part

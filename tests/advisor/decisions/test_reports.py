@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from advisor.core.allocation import ReservationMode
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
+from advisor.decisions.report_rows import RECORD
 from advisor.decisions.reports import accept_report
 from advisor.errors import ReportRefused
 from advisor.history.second_witness import observed_rates
@@ -387,3 +388,9 @@ def test_each_report_is_beside_the_samples_of_its_own_time(cluster: Cluster) -> 
     observed = observed_rates(records)
     assert [observed[one.pk] for one in records] == pytest.approx([10 * MBIT, 40 * MBIT], rel=1e-6)
     assert observed_rates(records[:1]) == pytest.approx({records[0].pk: 10 * MBIT}, rel=1e-6)
+
+
+def test_each_column_of_a_record_is_written() -> None:
+    columns = {field.column for field in ComplianceRecord._meta.concrete_fields}
+    # `observed` is of the release before; the others are the database's and the agent's.
+    assert columns - {"id", "organisation_id", "host_id", "observed"} == set(RECORD)
